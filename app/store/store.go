@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/host"
@@ -48,6 +50,9 @@ var steps = []string{
 
 // Open opens or creates the store in a file that only its owner can read.
 func Open(file string) (*DB, error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
 	db, err := sqlitefile.Open(file, sqlitefile.Format{Contents: "sessions", Steps: steps})
 	if err != nil {
 		return nil, err

@@ -48,6 +48,9 @@ refused for it; use --force if the server keeps its tasks elsewhere.`,
 			if len(rest) == 0 {
 				return usagef("missing TOOL; tenon tools SERVER lists the tools")
 			}
+			if detach && len(p.answers) > 0 {
+				return usagef("--answer does not work with --detach, which does not wait for questions: give --answer to tenon tasks wait")
+			}
 			arguments, err := p.arguments(ctx, s, rest[0], rest[1:], asJSON)
 			if err != nil {
 				return err

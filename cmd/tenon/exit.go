@@ -72,6 +72,7 @@ func exitCode(err error) int {
 		answer      *mcp.Error
 		silent      *client.TimeoutError
 		unverified  *skills.VerificationError
+		open        *openQuestion
 	)
 	switch {
 	case err == nil:
@@ -86,7 +87,7 @@ func exitCode(err error) int {
 		return exitTool
 	case errors.As(err, &unavailable), errors.As(err, &silent):
 		return exitConnection
-	case errors.As(err, &answer), errors.As(err, &unverified):
+	case errors.As(err, &answer), errors.As(err, &unverified), errors.As(err, &open):
 		return exitProtocol
 	}
 	return exitConnection

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
@@ -37,7 +38,12 @@ Tools and prompts are named server__name, resources server+uri. With --names pla
 a single server keeps its names.`,
 		Example: "  tenon gateway\n  tenon gateway --addr 127.0.0.1:8080 -s notes -s builtin:calc\n  tenon gateway --stdio",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return p.gateway(cmd.Context(), &v) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := v.checkStdio(cmd.Flags()); err != nil {
+				return err
+			}
+			return p.gateway(cmd.Context(), &v)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&v.http, "addr", "127.0.0.1:7070", "the `address` to serve at")
@@ -46,6 +52,21 @@ a single server keeps its names.`,
 	f.StringArrayVarP(&v.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
 	v.httpFlags(f)
 	return c
+}
+
+// checkStdio returns an error if --stdio is used with a flag for HTTP.
+func (v *gatewayFlags) checkStdio(set *pflag.FlagSet) (err error) {
+	if !v.stdio {
+		return nil
+	}
+	http := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(serving).httpFlags(http)
+	set.Visit(func(f *pflag.Flag) {
+		if err == nil && (f.Name == "addr" || http.Lookup(f.Name) != nil) {
+			err = usagef("--stdio does not work with --%s", f.Name)
+		}
+	})
+	return err
 }
 
 func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {

@@ -99,7 +99,12 @@ func TestGatewayUsage(t *testing.T) {
 		"gateway --names plain -s builtin:calc -s builtin:notes?vault=x": "exactly one server",
 		"gateway --project " + t.TempDir():                               "no server is configured",
 		"gateway --addr 0.0.0.0:0 -s builtin:calc":                       "require authorization",
-		"gateway extra": "extra",
+		"gateway extra":                                            "extra",
+		"gateway --tasks x.db -s builtin:demo":                     "unknown flag: --tasks",
+		"gateway --stdio --addr 127.0.0.1:0 -s builtin:calc":       "--stdio does not work with --addr",
+		"gateway --stdio --card com.example/all -s builtin:calc":   "--stdio does not work with --card",
+		"gateway --stdio --auth-token TOKEN -s builtin:calc":       "--stdio does not work with --auth-token",
+		"gateway --stdio --tls-cert a --tls-key b -s builtin:calc": "--stdio does not work with --tls-cert",
 	} {
 		if code, _, errs := tenon(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %s; want %q", line, code, errs, want)

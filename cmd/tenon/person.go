@@ -26,7 +26,7 @@ import (
 // the terminal answer. Without any of them it sets none, and the client does not
 // declare the capability.
 func (p *program) handleInput(server string, o *client.Options) {
-	if !p.interactive() && len(p.answers) == 0 && !p.decline {
+	if !p.canAnswer() {
 		return
 	}
 	o.Elicit = func(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
@@ -40,6 +40,9 @@ func (p *program) handleInput(server string, o *client.Options) {
 		return p.openPage(ctx, server, e)
 	}
 }
+
+// canAnswer reports whether there is a way to answer a question.
+func (p *program) canAnswer() bool { return p.interactive() || len(p.answers) > 0 || p.decline }
 
 // fill answers a form with --answer if that has every required field, and else
 // asks the user.

@@ -87,6 +87,9 @@ Rejected requests and failures are logged to standard error.`,
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("tasks") && v.tasks == "" {
+				return usagef("--tasks must name a file")
+			}
 			s, stop, err := v.open(args[0], query)
 			if err != nil {
 				return err
@@ -106,6 +109,7 @@ Rejected requests and failures are logged to standard error.`,
 	}
 	f := c.Flags()
 	f.StringVar(&v.http, "http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080")
+	f.StringVar(&v.tasks, "tasks", "", "keep tasks in this `file` (SQLite), made if there is none; default: in memory")
 	v.httpFlags(f)
 	return c
 }
@@ -124,7 +128,6 @@ func (v *serving) httpFlags(f *pflag.FlagSet) {
 	f.StringVar(&v.tlsKey, "tls-key", "", "the `file` with the key of the certificate (PEM)")
 	f.StringVar(&v.card, "card", "", "publish a server card under this `name`, such as com.example/notes")
 	f.StringVar(&v.public, "public-url", "", "the `URL` of the server in the card (default: the address it listens on)")
-	f.StringVar(&v.tasks, "tasks", "", "keep tasks in this `file` (SQLite), made if there is none; default: in memory")
 	f.StringVar(&v.access, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
 }
 

@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 func (p *program) tasksCommand() *cobra.Command {
@@ -69,6 +74,8 @@ func (p *program) tasksGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "get SERVER [ID]",
 		Short: "Show the state of a task, and its result if there is one",
+		Long: `Show the state of a task, and its result if there is one. The exit code is 1 if the
+tool failed or the task was cancelled, and 3 if the task failed with an error.`,
 		RunE: p.withTask(func(ctx context.Context, s *session, out *show.Printer, h *tasks.Handle) error {
 			return p.printTask(ctx, s, out, h)
 		}),
@@ -90,7 +97,11 @@ func (p *program) tasksCancelCommand() *cobra.Command {
 			if _, err := h.Get(ctx); err != nil {
 				return err
 			}
-			return p.printTask(ctx, s, out, h)
+			err := p.printTask(ctx, s, out, h)
+			if h.Task().Status == tasks.Cancelled && errors.Is(err, errFound) {
+				return nil // as was asked for
+			}
+			return err
 		}),
 	}
 }
@@ -101,7 +112,8 @@ func (p *program) tasksWaitCommand() *cobra.Command {
 		Use:   "wait SERVER [ID]",
 		Short: "Wait for a task, answer its questions, and print the result",
 		Long: `Wait for a task and print the result, as tenon call does. If the task asks a
-question, you are asked. Ctrl-C stops waiting; the task goes on.`,
+question, you are asked, or --answer or --decline answers it. Ctrl-C stops
+waiting; the task goes on.`,
 		RunE: p.withTask(func(ctx context.Context, s *session, out *show.Printer, h *tasks.Handle) error {
 			bar := p.progress()
 			r, err := h.Wait(tasks.Observe(ctx, bar.status))
@@ -110,11 +122,47 @@ question, you are asked. Ctrl-C stops waiting; the task goes on.`,
 			if ctx.Err() != nil {
 				p.note("Stopped waiting. The task goes on: tenon tasks wait %s %s", p.targetName(s), h.ID())
 			}
-			return p.printResult(out, r, err, save)
+			return p.printResult(out, r, p.unanswered(h, err), save)
 		}),
 	}
 	saveFlag(c, &save)
 	return c
+}
+
+// unanswered replaces the error of a wait that ended because nothing can answer
+// the question of the task.
+func (p *program) unanswered(h *tasks.Handle, err error) error {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if t := h.Task(); ok && e.Local && t.Status == tasks.InputRequired && !p.canAnswer() {
+		return &openQuestion{requests: t.InputRequests}
+	}
+	return err
+}
+
+// An openQuestion is the error of a wait for a task that asks a question, if there
+// is neither a terminal nor --answer nor --decline. Its exit code is that of a
+// call with such a question.
+type openQuestion struct{ requests map[string]mcp.InputRequest }
+
+func (e *openQuestion) Error() string {
+	var asks []string
+	for _, key := range slices.Sorted(maps.Keys(e.requests)) {
+		var q struct {
+			Message         string `json:"message"`
+			RequestedSchema struct {
+				Properties map[string]json.RawMessage `json:"properties"`
+			} `json:"requestedSchema"`
+		}
+		if mcp.Unmarshal(e.requests[key].Params, &q) != nil || q.Message == "" {
+			q.Message = e.requests[key].Method
+		}
+		text := strconv.Quote(q.Message)
+		if fields := slices.Sorted(maps.Keys(q.RequestedSchema.Properties)); len(fields) > 0 {
+			text += " (fields: " + strings.Join(fields, ", ") + ")"
+		}
+		asks = append(asks, text)
+	}
+	return "the task asks " + strings.Join(asks, " and ") + ". Answer with --answer FIELD=VALUE, decline with --decline, or run the command at a terminal"
 }
 
 // withTask connects to the server and gets the state of the task on the command
@@ -329,7 +377,16 @@ func (p *program) listTasks(out *show.Printer, server string) error {
 			shown = append(shown, r)
 		}
 	}
-	if out.Format != show.Text {
+	switch out.Format {
+	case show.JSONL:
+		for _, r := range shown {
+			if err := out.Value(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	case show.Text:
+	default:
 		return out.Value(map[string]any{"tasks": shown})
 	}
 	var rows [][]string
@@ -343,12 +400,16 @@ func (p *program) listTasks(out *show.Printer, server string) error {
 	return out.Table([]string{"ID", "SERVER", "TOOL", "STATUS", "STARTED", "EXPIRES"}, rows, "no tasks")
 }
 
-// printTask prints the state of a task, with its result or error.
+// printTask prints the state of a task, with its result or error, and returns the
+// error that stands for its outcome.
 func (p *program) printTask(ctx context.Context, s *session, out *show.Printer, h *tasks.Handle) error {
 	p.keepTask(s, h)
 	t := h.Task()
 	if out.Format != show.Text {
-		return out.Value(t)
+		if err := out.Value(t); err != nil {
+			return err
+		}
+		return outcome(t)
 	}
 	line := statusText(string(t.Status))
 	if t.StatusMessage != "" {
@@ -358,16 +419,27 @@ func (p *program) printTask(ctx context.Context, s *session, out *show.Printer, 
 	case t.Status == tasks.Completed:
 		p.note("%s", line)
 		r, err := h.Wait(ctx)
-		if err != nil {
-			return err
-		}
-		return out.Result(r)
+		return p.printResult(out, r, err, "")
 	case t.Status == tasks.InputRequired:
 		line += fmt.Sprintf(" (answer with: tenon tasks wait %s)", taskWords(p.targetName(s), t.ID))
 	case t.Error != nil && t.StatusMessage == "":
 		line += ": " + t.Error.Message
 	}
 	fmt.Fprintln(p.out, visible.Line(line))
+	return outcome(t)
+}
+
+// outcome returns the error for the exit code of a task whose state was printed.
+func outcome(t tasks.Task) error {
+	var result struct {
+		IsError bool `json:"isError"`
+	}
+	switch {
+	case t.Status == tasks.Failed:
+		return exitWith(exitProtocol)
+	case t.Status == tasks.Cancelled, t.Result != nil && mcp.Unmarshal(t.Result, &result) == nil && result.IsError:
+		return errFound
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,11 +48,13 @@ func TestInterruptCancelsTheTask(t *testing.T) {
 func TestWaitAsksAndCanStop(t *testing.T) {
 	url := servingAt(t, "demo", "--http", "127.0.0.1:0")
 	k := newTasker(t)
-	start := binary(t, "call", url, "slow_report", "topic=tea", "seconds=0", "--detach", "--answer", "format=long")
-	set(start, "TENON_CONFIG_DIR", k.config)
-	if code, _, errs := output(t, start); code != exitOK {
-		t.Fatal(errs)
-	}
+	start := ptytest.New(t)
+	cmd := binary(t, "call", url, "slow_report", "topic=tea", "seconds=0", "--detach") // with a terminal, so the server may ask
+	set(cmd, "TENON_CONFIG_DIR", k.config)
+	atTerminal(t, cmd, start.TTY)
+	start.Sees("The call goes on as a task")
+	cmd.Wait()
+	k.words(exitProtocol, "tasks wait "+url, `err:the task asks "Which format shall the report have?" (fields: format)`, "err:--answer FIELD=VALUE", "err:--decline")
 	for _, keys := range []string{"\x03", "long\r"} {
 		screen := ptytest.New(t)
 		cmd := binary(t, "tasks", "wait", url)
@@ -84,6 +87,7 @@ func TestServeKeepsTasks(t *testing.T) {
 	_, server = serveTasks(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"), file)
 	k.words(exitOK, "tasks get "+url+" "+done, "Report on tea", "err:completed")
 	k.words(exitProtocol, "tasks wait "+url+" "+running, "err:the server stopped while it was running the task")
+	k.words(exitProtocol, "tasks get "+url+" "+running, "failed: the server stopped while it was running the task")
 	if err := server.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +101,45 @@ func TestServeKeepsTasks(t *testing.T) {
 	}
 	k.words(exitUsage, "serve nosuch --tasks "+file, "err:unknown builtin server")
 	k.words(exitConnection, "serve demo --tasks "+filepath.Dir(file), "err:--tasks: ")
+	k.run(exitUsage, []string{"serve", "demo", "--tasks", ""}, "err:--tasks must name a file")
+	missing := filepath.Join(filepath.Dir(file), "missing")
+	k.words(exitConnection, "serve demo --tasks "+filepath.Join(missing, "tasks.db"), "err:--tasks: ", "err:the folder does not exist")
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("a folder was made")
+	}
+}
+
+// At a terminal a call shows that the server of its task cannot be reached.
+func TestCallShowsAnOutage(t *testing.T) {
+	url, server := serveTasks(t, "127.0.0.1:0", filepath.Join(t.TempDir(), "tasks.db"))
+	screen := ptytest.New(t)
+	cmd := binary(t, "call", url, "slow_report", "topic=tea", "seconds=3600")
+	atTerminal(t, cmd, screen.TTY)
+	screen.Sees("Collecting figures")
+	server.Process.Kill()
+	server.Wait()
+	screen.Sees("cannot reach the server, trying again")
+	screen.Press("\x03")
+	ends(t, cmd)
+}
+
+// tasks get says that the tool of a task failed as tenon call does.
+func TestGetTaskOfAToolThatFailed(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "slow", Version: "1"}, nil)
+	m, err := tasks.NewManager(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	server.AddTool(s, "fail", "Fail", func(context.Context, *mcp.Call, struct{}) (string, error) {
+		return "", errors.New("out of paper")
+	}, m.Tool(tasks.Required, nil))
+	url := listening(t, s)
+	k := newTasker(t)
+	id := strings.TrimSpace(k.words(exitOK, "call "+url+" fail --detach"))
+	k.words(exitTool, "tasks wait "+url+" "+id, "out of paper", "err:The tool failed:")
+	k.words(exitTool, "tasks get "+url+" "+id, "out of paper", "err:The tool failed:")
+	k.words(exitTool, "tasks get "+url+" "+id+" --format json", `"isError": true`)
 }
 
 // serveTasks starts tenon serve with tasks in a file.

@@ -53,6 +53,10 @@ func TestDetachedTask(t *testing.T) {
 	k.words(exitOK, "tasks list", id, "slow_report", "working", url)
 	k.words(exitOK, "tasks wait "+url, "Report on tea: all is well.")
 	k.words(exitOK, "tasks list", "completed")
+	if lines := strings.Split(strings.TrimSpace(k.words(exitOK, "tasks list --format jsonl")), "\n"); len(lines) != 1 || !strings.HasPrefix(lines[0], `{"server":`) {
+		t.Errorf("not one task on each line: %q", lines)
+	}
+	k.words(exitUsage, "call "+url+" slow_report topic=tea --detach --answer format=long", "err:give --answer to tenon tasks wait")
 	k.words(exitOK, "tasks get "+url+" "+id, "Report on tea", "err:completed")
 	k.words(exitOK, "tasks get "+url+" "+id+" --format json", `"status": "completed"`, `"result": {`)
 	k.words(exitOK, "tasks cancel "+url+" "+id, "err:has already ended")
@@ -105,6 +109,8 @@ func TestCancelDetachedTask(t *testing.T) {
 	k.words(exitOK, "tasks list "+url, "working: Collecting figures")
 	k.words(exitOK, "tasks cancel "+url+" "+first, "cancelled")
 	k.words(exitTool, "tasks wait "+url+" "+first, "err:the task was cancelled")
+	k.words(exitTool, "tasks get "+url+" "+first, "cancelled")
+	k.words(exitTool, "tasks get "+url+" "+first+" --format json", `"cancelled"`)
 	k.words(exitOK, "tasks get "+url, "working") // the only one that runs
 	k.run(exitOK, []string{"__complete", "tasks", "get", url, ""}, first, second)
 	k.words(exitOK, "tasks cancel "+url, "cancelled")

@@ -201,6 +201,7 @@ func cancelTask(next mcp.Handler, c *mcp.Call, id string) {
 func (d *driver) drive(ctx context.Context, c *mcp.Call, t Task, r round, in *intent) (mcp.Result, error) {
 	w := newWatch(ctx, d.server, c, t, d.early.put)
 	defer w.stop()
+	w.outage = func() { in.unreachable(t) }
 	for message := ""; ; {
 		in.observe(t)
 		if t.StatusMessage != message && c.Progress {

@@ -192,7 +192,8 @@ func (v viaClient) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 
 // Observe returns a context for a tool call through the middleware [Client], or
 // for [Handle.Wait]: f is called with each state of the task that the call
-// becomes, one at a time. It must not block.
+// becomes, one at a time. It must not block. While the server cannot be reached,
+// f is called with the last state and a status message that says so.
 func Observe(ctx context.Context, f func(Task)) context.Context {
 	return context.WithValue(ctx, observerKey{}, f)
 }
@@ -214,6 +215,14 @@ func (in *intent) observe(t Task) {
 		in.saw(t)
 	}
 	if in.watch != nil {
+		in.watch(t)
+	}
+}
+
+// unreachable reports that the state after t could not be fetched.
+func (in *intent) unreachable(t Task) {
+	if in.watch != nil {
+		t.StatusMessage = "cannot reach the server, trying again"
 		in.watch(t)
 	}
 }

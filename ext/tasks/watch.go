@@ -29,6 +29,7 @@ type watch struct {
 	call   *mcp.Call // for its caller
 	id     string
 	others []func(Task)
+	outage func() // called when the state could not be fetched; may be nil
 
 	poll    time.Duration
 	expires time.Time // when the server may forget the task; zero means never
@@ -200,6 +201,9 @@ func (w *watch) fetch(ctx context.Context) (*Task, error) {
 	}
 	if d := now.Sub(w.failing); d >= maxOutage || !w.expires.IsZero() && now.After(w.expires) {
 		return nil, fmt.Errorf("task %q: %w for %v: %w", clip(w.id), ErrOutage, d.Round(time.Second), err)
+	}
+	if w.outage != nil {
+		w.outage()
 	}
 	return nil, nil
 }

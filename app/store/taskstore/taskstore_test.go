@@ -1,11 +1,14 @@
 package taskstore_test
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +62,9 @@ func TestStore(t *testing.T) {
 func TestReopen(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "sub folder", "tasks #1%.db")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	s := open(t, file, nil)
 	if err := s.Create(t.Context(), record("a", "ada"), 1); err != nil {
 		t.Fatal(err)
@@ -113,6 +119,55 @@ func TestOtherFiles(t *testing.T) {
 	}
 	if _, err := taskstore.Open(dir, nil); err == nil {
 		t.Error("a directory is opened")
+	}
+	if _, err := taskstore.Open(filepath.Join(dir, "missing", "tasks.db"), nil); err == nil || !strings.Contains(err.Error(), "the folder does not exist") {
+		t.Errorf("a file in a folder that is missing: %v", err)
+	}
+}
+
+// A database of another program is refused, and stays as it is.
+func TestDatabaseOfAnotherProgram(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "other.db")
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("CREATE TABLE customer (name TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taskstore.Open(file, nil); err == nil || !strings.Contains(err.Error(), "does not hold tasks") {
+		t.Errorf("the database of another program: %v", err)
+	}
+	after, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file was changed (%v)", err)
+	}
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+		t.Errorf("the mode was changed: %v, %v", info.Mode(), err)
+	}
+}
+
+// A file of tasks that others can read is closed to them.
+func TestFileIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no mode there")
+	}
+	file := filepath.Join(t.TempDir(), "tasks.db")
+	open(t, file, nil).Close()
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	open(t, file, nil).Close()
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode is %v, %v", info.Mode(), err)
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"modernc.org/sqlite"
@@ -43,41 +45,105 @@ func IsBusy(err error) bool {
 	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// Open opens or creates a file that only its owner can read. It fails if the
-// file has another format or was written by a newer Tenon.
+// Open opens or creates a file that only its owner can read; one that others can
+// read is made so. It fails if the folder does not exist, or if the file has
+// another format or was written by a newer Tenon; then it changes nothing.
 func Open(file string, f Format) (*sql.DB, error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
 	created, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable by all
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("create %s: the folder does not exist: %w", file, fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, err
 	}
+	info, err := created.Stat()
 	created.Close()
+	if err != nil {
+		return nil, err
+	}
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
+	}
+	if info.Size() > 0 {
+		if err := f.checkFile(abs); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(file, 0o600); err != nil {
+			return nil, fmt.Errorf("%s is accessible to other users: %w", file, err)
+		}
 	}
 	busy := cmp.Or(f.BusyTimeout, maxBusy)
 	synchronous := "NORMAL"
 	if f.Durable {
 		synchronous = "FULL"
 	}
-	name := (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busy.Milliseconds()) + "&_pragma=journal_mode(WAL)&_pragma=synchronous(" + synchronous + ")&_pragma=foreign_keys(1)&_txlock=immediate"}).String()
-	db, err := sql.Open("sqlite", name)
+	db, err := sql.Open("sqlite", address(abs, fmt.Sprintf("_pragma=busy_timeout(%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)&_pragma=foreign_keys(1)&_txlock=immediate", busy.Milliseconds(), synchronous)))
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(4)
-	began := time.Now()
-	for err = f.migrate(db); IsBusy(err) && time.Since(began) < maxBusy; {
-		err = f.migrate(db)
-	}
-	if err != nil {
+	if err := retry(func() error { return f.migrate(db) }); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return db, nil
+}
+
+func address(abs, query string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: query}).String()
+}
+
+// retry calls f again while another process holds a lock.
+func retry(f func() error) error {
+	began := time.Now()
+	err := f()
+	for IsBusy(err) && time.Since(began) < maxBusy {
+		err = f()
+	}
+	return err
+}
+
+// checkFile checks the format of a file without changing it.
+func (f *Format) checkFile(abs string) error {
+	db, err := sql.Open("sqlite", address(abs, "_pragma=busy_timeout(50)"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return retry(func() error {
+		tx, err := db.Begin()
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		_, err = f.version(tx)
+		return err
+	})
+}
+
+// version returns the version of a file; 0 if it is empty.
+func (f *Format) version(tx *sql.Tx) (version int, err error) {
+	var id int32
+	var tables int
+	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
+		return 0, err
+	}
+	if err := tx.QueryRow("PRAGMA application_id").Scan(&id); err != nil {
+		return 0, err
+	}
+	if err := tx.QueryRow("SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return 0, err
+	}
+	switch {
+	case version > 0 && id != f.ID, version == 0 && tables > 0:
+		return 0, fmt.Errorf("the file does not hold %s: use another file", f.Contents)
+	case version > len(f.Steps):
+		return 0, fmt.Errorf("written by a newer Tenon (version %d, this one knows %d): use that one, or another file", version, len(f.Steps))
+	}
+	return version, nil
 }
 
 func (f *Format) migrate(db *sql.DB) error {
@@ -86,21 +152,9 @@ func (f *Format) migrate(db *sql.DB) error {
 		return err
 	}
 	defer tx.Rollback()
-	var version int
-	var id int32
-	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
+	version, err := f.version(tx)
+	if err != nil || version == len(f.Steps) {
 		return err
-	}
-	if err := tx.QueryRow("PRAGMA application_id").Scan(&id); err != nil {
-		return err
-	}
-	switch {
-	case version > 0 && id != f.ID:
-		return fmt.Errorf("the file does not hold %s: use another file", f.Contents)
-	case version > len(f.Steps):
-		return fmt.Errorf("written by a newer Tenon (version %d, this one knows %d): use that one, or another file", version, len(f.Steps))
-	case version == len(f.Steps):
-		return nil
 	}
 	if _, err := tx.Exec(fmt.Sprintf("PRAGMA application_id = %d", f.ID)); err != nil {
 		return err
