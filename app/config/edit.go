@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,8 +63,8 @@ func (e Entry) check(name string) error {
 	return readEntry(root.members()[0], Source{}).Err
 }
 
-// Remove removes an entry from a file and preserves the rest, including inputs,
-// which other entries may use.
+// Remove removes an entry from a file, with the inputs that only it uses, and
+// preserves the rest.
 func Remove(file, name string) error {
 	return change(file, func(root node) ([]byte, error) {
 		var names []string
@@ -74,13 +75,59 @@ func Remove(file, name string) error {
 			}
 			for i, m := range n.members() {
 				if m.name == name {
-					return removeMember(n, i), nil
+					e := readEntry(m, Source{})
+					return removeInputs(file, removeMember(n, i), e.variables())
 				}
 				names = append(names, m.name)
 			}
 		}
 		return nil, fmt.Errorf("%s has no server %q%s", file, name, didYouMean(name, names))
 	})
+}
+
+// removeInputs returns a document's text without the inputs among used, the
+// variables of a removed entry, that the rest does not use. It removes an empty
+// list of inputs too.
+func removeInputs(file string, text []byte, used map[string]bool) ([]byte, error) {
+	for {
+		root, err := read(file, text)
+		if err != nil {
+			return nil, err
+		}
+		rest := map[string]bool{}
+		for _, g := range []string{"mcpServers", "servers"} {
+			n, _ := root.member(g)
+			for _, m := range n.members() {
+				e := readEntry(m, Source{})
+				maps.Copy(rest, e.variables())
+			}
+		}
+		at := slices.IndexFunc(root.members(), func(m member) bool { return m.name == "inputs" })
+		if at < 0 {
+			return text, nil
+		}
+		inputs := root.members()[at].value
+		list, err := inputs.list()
+		if err != nil {
+			return text, nil // not this entry's fault
+		}
+		i := slices.IndexFunc(list, func(e node) bool {
+			id, _ := e.member("id")
+			name, _ := rawjson.String(id.raw)
+			return used["input:"+name] && !rest["input:"+name] && !bytes.Contains(text, []byte("${input:"+name+"}"))
+		})
+		switch {
+		case i < 0:
+			return text, nil
+		case len(list) == 1:
+			return removeMember(root, at), nil
+		}
+		var spans []span
+		for _, e := range list {
+			spans = append(spans, span{e.off, e.off + len(e.raw)})
+		}
+		text = removeSpan(inputs, spans, i)
+	}
 }
 
 // change edits the text of a file while no other process does. Errors contain the
@@ -155,11 +202,24 @@ func insertMember(n node, name, value string) []byte {
 
 // removeMember returns the document's text without the member at i.
 func removeMember(n node, i int) []byte {
-	text, members := n.doc.text, n.members()
-	from, to := members[i].off, members[i].value.off+len(members[i].value.raw)
-	if i+1 < len(members) {
+	var spans []span
+	for _, m := range n.members() {
+		spans = append(spans, span{m.off, m.value.off + len(m.value.raw)})
+	}
+	return removeSpan(n, spans, i)
+}
+
+// A span is the part of a document from one offset to another.
+type span struct{ from, to int }
+
+// removeSpan returns the document's text without the member or element at i of
+// all in an object or array.
+func removeSpan(n node, all []span, i int) []byte {
+	text := n.doc.text
+	from, to := all[i].from, all[i].to
+	if i+1 < len(all) {
 		to += bytes.IndexByte(n.doc.data[to:], ',') + 1
-		next := members[i+1].off
+		next := all[i+1].from
 		line := bytes.IndexByte(text[to:next], '\n')
 		start := bytes.LastIndexByte(text[:from], '\n') + 1
 		switch {
@@ -174,7 +234,7 @@ func removeMember(n node, i int) []byte {
 	// comments between them.
 	keep, comma := n.off+1, n.off+1
 	if i > 0 {
-		prev := members[i-1].value.off + len(members[i-1].value.raw)
+		prev := all[i-1].to
 		comma = prev + bytes.IndexByte(n.doc.data[prev:], ',')
 		keep = comma + 1
 	}

@@ -60,6 +60,10 @@ func TestRemove(t *testing.T) {
 		{"only with a comma", `{"mcpServers": {"x": {} , }}`, `{"mcpServers": {  }}`},
 		{"one line, middle", `{"servers":{"a":{}, "x":{}, "b":{}}}`, `{"servers":{"a":{}, "b":{}}}`},
 		{"one line, last", `{"servers":{"a":{}, "x":{}}}`, `{"servers":{"a":{} }}`},
+		{"with its input", "{\n  \"inputs\": [\n    {\"id\": \"a\"}\n  ],\n  \"mcpServers\": {\"x\": {\"command\": \"${input:a}\"}}\n}", "{\n  \"mcpServers\": {}\n}"},
+		{"with two of three inputs", `{"servers":{"x":{"command":"${input:a}","args":["${input:c}"]},"b":{"command":"${input:b}"}},"inputs":[{"id":"a"},{"id":"b"},{"id":"c"}]}`, `{"servers":{"b":{"command":"${input:b}"}},"inputs":[{"id":"b"}]}`},
+		{"with an input of others", `{"servers":{"x":{"command":"${input:a}"},"b":{"command":"\u0024{input:a}"}},"inputs":[{"id":"a"},{"id":"unused"}]}`, `{"servers":{"b":{"command":"\u0024{input:a}"}},"inputs":[{"id":"a"},{"id":"unused"}]}`},
+		{"with an input of something else", `{"servers":{"x":{"command":"${input:a}"}},"inputs":[{"id":"a"}],"other":"${input:a}"}`, `{"servers":{},"inputs":[{"id":"a"}],"other":"${input:a}"}`},
 		{"in braces of a string", `{"servers":{"a":{"c":"},"}, "x":{}}}`, `{"servers":{"a":{"c":"},"} }}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -159,8 +160,8 @@ func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdi
 		return usagef("server %s comes from a project file and is not approved: review it, then run this in a terminal or add --yes", entry.Name)
 	}
 	yes, err := p.ask(ctx, "Approve it? It runs with your user account's rights. (yes/no) ")
-	if err == nil && !yes {
-		err = usageError{errors.New("not approved; nothing was started")}
+	if errors.Is(err, io.EOF) || err == nil && !yes {
+		return usageError{errors.New("not approved; nothing was started")}
 	}
 	return err
 }

@@ -52,6 +52,11 @@ server is added if you confirm (or with --yes). Nothing is started.`,
 			if dash < 0 && (a.registry != "" || a.card || discovery.IsSource(args[1])) {
 				return p.addDiscovered(cmd.Context(), args[0], args[1], &a)
 			}
+			if dash < 0 && registryName().MatchString(args[1]) {
+				if _, err := os.Stat(args[1]); err != nil {
+					return usagef("%q looks like the name of a server in a registry; add --registry URL to find it there, or put -- before a command", args[1])
+				}
+			}
 			for _, name := range []string{"registry", "card", "package", "remote", "input", "sha256", "dry-run"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--%s is for a server.json, a bundle, a server card or a registry", name)
@@ -77,6 +82,10 @@ server is added if you confirm (or with --yes). Nothing is started.`,
 	f.BoolVar(&a.dry, "dry-run", false, "show what would be added without adding it")
 	return c
 }
+
+// registryName matches the name of a server in a registry, whose namespace is a
+// reversed domain, such as io.github.user/weather@1.0.2.
+var registryName = pattern(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+(@[^/@]+)?$`)
 
 // addServer adds a server from the command line.
 func (p *program) addServer(name, target string, rest []string, a *adding) error {

@@ -206,8 +206,8 @@ func (p *program) confirmAdding(ctx context.Context, o *discovery.Option) error 
 		question = "Add it? Its program runs with your user account's rights. (yes/no) "
 	}
 	yes, err := p.ask(ctx, question)
-	if err == nil && !yes {
-		err = usageError{errors.New("nothing was added")}
+	if errors.Is(err, io.EOF) || err == nil && !yes {
+		return usageError{errors.New("nothing was added")}
 	}
 	return err
 }

@@ -32,7 +32,13 @@ func (p *program) collect(ctx context.Context, server string, o *discovery.Optio
 		if text, ok := os.LookupEnv(config.InputVariable(in.Name)); ok && texts == nil {
 			texts = []string{text}
 		}
-		if texts == nil && in.Required && p.interactive() && !a.dry {
+		ask := texts == nil && in.Required && p.interactive() && !a.dry
+		if ask && in.Secret && s.unavailable() != "" {
+			p.note("\n%s needs %s: %s\nIt cannot be stored: %s. You are asked for it when the server is started.", visible.Line(server), visible.Line(in.Name), visible.Line(about(in)), s.unavailable())
+			values[in.Name] = []discovery.Value{{Ref: s.add(in, "")}}
+			continue
+		}
+		if ask {
 			texts, err = p.askFor(ctx, server, in)
 		} else {
 			if texts == nil {
@@ -204,6 +210,17 @@ func (s *secretStore) value(in discovery.Input, text string) discovery.Value {
 // unfit are the characters that names of secrets do not have.
 var unfit = pattern(`[^A-Za-z0-9_.-]+`)
 
+// unavailable returns why secrets cannot be stored; empty means that they can.
+func (s *secretStore) unavailable() string {
+	if s.project {
+		return "a project's file has no secrets"
+	}
+	if _, err := s.p.keys.server(s.server); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // add takes a secret and returns the variable that stands for it.
 func (s *secretStore) add(in discovery.Input, secret string) string {
 	base := strings.Trim(unfit().ReplaceAllString(s.server+"."+in.Name, "_"), "_.-")
@@ -211,7 +228,6 @@ func (s *secretStore) add(in discovery.Input, secret string) string {
 	for n := 2; !s.project; n++ {
 		have, err := s.p.keys.server(name)
 		if err != nil {
-			s.why = err.Error()
 			break
 		}
 		if _, taken := s.pending[name]; have == "" && !taken {
@@ -223,9 +239,7 @@ func (s *secretStore) add(in discovery.Input, secret string) string {
 		}
 		name = fmt.Sprintf("%s-%d", base, n)
 	}
-	if s.project {
-		s.why = "a project's file has no secrets"
-	}
+	s.why = s.unavailable()
 	name = base
 	for n := 2; slices.ContainsFunc(s.inputs, func(have config.Input) bool { return have.ID == name }); n++ {
 		name = fmt.Sprintf("%s-%d", base, n)

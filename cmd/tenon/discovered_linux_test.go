@@ -204,12 +204,14 @@ func TestSecretInputsAreInTheKeyring(t *testing.T) {
 
 // At a terminal the user is asked for the required inputs and for a yes.
 func TestAddAsksAtATerminal(t *testing.T) {
+	_, address := startKeyring(t)
 	d := newDesk(t)
 	file := d.file("server.json", weatherJSON)
 	for _, answer := range []string{"no", "yes"} {
 		s := ptytest.New(t)
 		cmd := d.command("config", "add", "weather", file)
 		set(cmd, "NO_COLOR", "1")
+		set(cmd, "DBUS_SESSION_BUS_ADDRESS", address)
 		atTerminal(t, cmd, s.TTY)
 		s.Sees("weather needs API_KEY: Your key; secret; for environment variable API_KEY")
 		s.Sees("> ")
@@ -239,6 +241,55 @@ func TestAddAsksAtATerminal(t *testing.T) {
 	if d.read(d.args) != "" {
 		t.Error("the server was started")
 	}
+}
+
+// Without a keyring the user is not asked for a secret that would be lost. Ctrl-D
+// at the question adds nothing, and remove leaves no input.
+func TestAddDoesNotAskForASecretItCannotStore(t *testing.T) {
+	d := newDesk(t)
+	file := d.file("server.json", weatherJSON)
+	for _, code := range []int{exitUsage, 0} {
+		s := ptytest.New(t)
+		cmd := d.command("config", "add", "weather", file)
+		set(cmd, "NO_COLOR", "1")
+		atTerminal(t, cmd, s.TTY)
+		s.Sees("weather needs API_KEY: Your key; secret; for environment variable API_KEY\r\nIt cannot be stored: no keyring is available here. You are asked for it when the server is started.")
+		s.Sees("weather needs units")
+		s.Sees("> ")
+		s.Press("2\r")
+		s.Sees("'API_KEY=${input:weather.API_KEY}' npx -y @x/weather@1.0.2 --units=imperial")
+		s.Sees("(yes/no) ")
+		if code == 0 {
+			s.Press("yes\r")
+			s.Sees("set TENON_INPUT_WEATHER_API_KEY")
+		} else {
+			s.Press("\x04")
+			s.Sees("tenon: nothing was added")
+		}
+		cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Errorf("exit code %d, want %d\n%s", got, code, s.Text())
+		}
+	}
+	contains(t, d.read(d.config+"/tenon.json"), `"id": "weather.API_KEY"`)
+	d.tenon(0, "config", "remove", "weather")
+	if text := d.read(d.config + "/tenon.json"); strings.Contains(text, "inputs") {
+		t.Errorf("the input is still there:\n%s", text)
+	}
+}
+
+// Ctrl-C at a secret, which is a key and not a signal there, is an interrupt.
+func TestInterruptAtASecretInput(t *testing.T) {
+	_, address := startKeyring(t)
+	d := newDesk(t)
+	s := ptytest.New(t)
+	cmd := d.command("config", "add", "weather", d.file("server.json", weatherJSON))
+	set(cmd, "DBUS_SESSION_BUS_ADDRESS", address)
+	atTerminal(t, cmd, s.TTY)
+	s.Sees("> ")
+	s.Press("\x03")
+	s.Sees("tenon: interrupted")
+	ends(t, cmd)
 }
 
 // An input with several values takes one on each line; an empty line takes the
@@ -440,7 +491,9 @@ func TestAddFromARegistry(t *testing.T) {
 	contains(t, d.tenon(exitUsage, "config", "search", "weather"), "missing --registry")
 	contains(t, d.tenon(exitUsage, "config", "add", "w", "io.example/none", "--registry", registry), "has no server io.example/none")
 	contains(t, d.tenon(exitUsage, "config", "add", "w", "../../x", "--registry", registry), "form namespace/name")
-	contains(t, d.tenon(exitUsage, "config", "add", "w", "io.example/weather"), "is not the name of a server")
+	contains(t, d.tenon(exitUsage, "config", "add", "w", "io.example/weather"), `"io.example/weather" looks like the name of a server in a registry; add --registry URL`)
+	contains(t, d.tenon(exitUsage, "config", "add", "w", "io.example/weather@1.0.2", "--input", "a=b"), "add --registry URL")
+	contains(t, d.tenon(exitUsage, "config", "add", "w", "bin/weather"), "is not the name of a server")
 	contains(t, d.tenon(exitConnection, "config", "add", "w", "io.example/weather", "--registry", "http://127.0.0.1:1"), "fetch http://127.0.0.1:1/v0.1/servers")
 
 	out = d.tenon(0, "config", "add", "weather", "io.example/weather@1.0.2", "--registry", registry, "--yes", "--input", "units=metric", "--input", "API_KEY=${KEY}")

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -86,8 +87,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root := p.rootFor(first, args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
-		if ctx.Err() != nil {
-			err = ctx.Err()
+		if ctx.Err() != nil || errors.Is(err, context.Canceled) { // Ctrl-C at a hidden input is no signal
+			err = context.Canceled
 			fmt.Fprintln(p.err, "tenon: interrupted")
 		} else {
 			p.fail(err)

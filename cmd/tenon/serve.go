@@ -287,7 +287,7 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	case v.token != "":
 		secret := os.Getenv(v.token)
 		if len(secret) < 20 {
-			return nil, usagef("--auth-token names an environment variable: %s must hold a token of at least 20 characters", v.token)
+			return nil, usagef("--auth-token: the environment variable %s must hold a token of at least 20 characters", v.token)
 		}
 		hash, err := protect.HashKey(secret)
 		if err != nil {

@@ -211,7 +211,7 @@ func TestServeRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		"calc --http 0.0.0.0:0":                                          "with --auth-issuer or --auth-token, or serve on 127.0.0.1",
 		"calc --http 127.0.0.1:0 --auth-token SHORT":                     "at least 20 characters",
-		"calc --http 127.0.0.1:0 --auth-token NONE":                      "at least 20 characters",
+		"calc --http 127.0.0.1:0 --auth-token NONE":                      "--auth-token: the environment variable NONE must hold a token of at least 20 characters",
 		"calc --http 127.0.0.1:0 --auth-token A --auth-issuer https://a": "not both",
 		"calc --http nowhere":                                            "nowhere",
 		"fs root=/no/such/folder":                                        "/no/such/folder",
