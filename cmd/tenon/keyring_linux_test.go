@@ -60,11 +60,8 @@ func startKeyring(t *testing.T) (s *secretService, address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { daemon.Process.Kill(); daemon.Wait() })
-	eventually(t, func() bool { _, err := os.Stat(socket); return err == nil })
 	s = &secretService{items: map[dbus.ObjectPath]*secretItem{}}
-	if s.conn, err = dbus.Connect(address); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, func() bool { s.conn, err = dbus.Connect(address); return err == nil }) // the socket is there before anybody listens
 	t.Cleanup(func() { s.conn.Close() })
 	for path, name := range map[dbus.ObjectPath]string{secretsPath: "Service", defaultKeyring: "Collection", secretsPath + "/session": "Session"} {
 		if err := s.conn.Export(s, path, "org.freedesktop.Secret."+name); err != nil {
