@@ -204,8 +204,8 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 }
 
 // callAndWait serves a call whose result the client waits for. A tool that is
-// always a task refuses that; clients whose revision has no tasks wait for the
-// task then.
+// always a task refuses that; the client waits for the task then, unless its
+// revision has tasks and the list says that the tool must be called as one.
 func (l *legacyClient) callAndWait(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if _, waits := parseRound(c.State); waits {
 		return l.waiting.Serve(ctx, c)
@@ -215,10 +215,46 @@ func (l *legacyClient) callAndWait(ctx context.Context, c *mcp.Call) (mcp.Result
 	switch {
 	case !failed || e.Code != mcp.CodeMissingCapability || !bytes.Contains(e.Data, []byte(ExtensionID)):
 		return res, err
-	case l.core:
+	case l.core && l.requires(ctx, c):
 		return mcp.Result{}, mcp.Errorf(mcp.CodeMethodNotFound, "this tool must be called as a task: add the parameter task")
 	}
 	return l.waiting.Serve(ctx, c)
+}
+
+// requires reports whether the list says that a tool must be called as a task.
+// A server that says nothing in its list may still require it.
+func (l *legacyClient) requires(ctx context.Context, c *mcp.Call) bool {
+	name, _, err := mcp.DecodeCallToolParams(c.Params)
+	if err != nil {
+		return false
+	}
+	cursor := (*string)(nil)
+	for range maxPages {
+		params, err := mcp.Marshal(mcp.PageParams{Cursor: cursor})
+		if err != nil {
+			return false
+		}
+		res, err := l.server.Serve(ctx, &mcp.Call{Method: mcp.MethodToolsList, Params: params, Caller: c.Caller})
+		var page struct {
+			Tools []struct {
+				Name      string            `json:"name"`
+				Execution mcp.ToolExecution `json:"execution"`
+			} `json:"tools"`
+			NextCursor *string `json:"nextCursor"`
+		}
+		if err != nil || res.Decode(&page) != nil {
+			return false
+		}
+		for _, t := range page.Tools {
+			if t.Name == name {
+				return t.Execution.TaskSupport == "required"
+			}
+		}
+		if cursor = page.NextCursor; cursor == nil {
+			return false
+		}
+	}
+	return false
 }
 
 // undeclare returns a copy of the call of a client that does not support the

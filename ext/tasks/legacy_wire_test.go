@@ -475,3 +475,30 @@ func TestTwoInitializeRequests(t *testing.T) {
 		<-served
 	}
 }
+
+// TestToolThatMustBeATaskWithoutSayingSo is about a modern server, which cannot
+// say in its list that a tool must be a task: older clients may call it without.
+func TestToolThatMustBeATaskWithoutSayingSo(t *testing.T) {
+	s := legacyWorld(t)
+	silent := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		res, err := s.Serve(ctx, c)
+		res.Body = json.RawMessage(strings.ReplaceAll(string(res.Body), `"execution"`, `"unknown"`))
+		return res, err
+	})
+	w := dialWire(t, silent, mcp.Rev20251125, nil)
+	if got := w.supportOf("completes"); got != "optional" {
+		t.Errorf("taskSupport %q", got)
+	}
+	if got := w.ok("tools/call", `{"name":"completes"}`); !strings.Contains(got, "done") {
+		t.Errorf("without a task: %s", got)
+	}
+}
+
+// TestModernListsHaveNoExecution: only 2025-11-25 has that member of a tool.
+func TestModernListsHaveNoExecution(t *testing.T) {
+	h := overPipe(t, legacyWorld(t), mcp.Rev20260728, only(mcp.Rev20260728))
+	res, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList, Params: json.RawMessage("{}")})
+	if err != nil || strings.Contains(string(res.Body), "execution") || !strings.Contains(string(res.Body), `"completes"`) {
+		t.Errorf("%s, %v", res.Body, err)
+	}
+}

@@ -1,6 +1,7 @@
 package modern
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -100,6 +101,9 @@ func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err e
 	if err != nil {
 		return failed(r.id, err)
 	}
+	if r.call.Method == mcp.MethodToolsList {
+		res.Body = withoutExecution(res.Body)
+	}
 	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
 		back.Notify(clientcall.Notification{Value: func(dst []byte) []byte {
 			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+mcp.NotificationCancelled+`","params":{"requestId":`...), r.id...)
@@ -111,6 +115,19 @@ func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err e
 		a.Split = func(dst []byte) ([]byte, int, []byte) { return s.splitResult(dst, r, false) }
 	}
 	return a
+}
+
+// withoutExecution removes the execution member of tools from a list, which only
+// 2025-11-25 has. Without extensions there is none, and lists may be long.
+func withoutExecution(body []byte) []byte {
+	if len(mcp.RegisteredExtensions()) == 0 || !bytes.Contains(body, []byte(`"execution"`)) {
+		return body
+	}
+	return rawjson.RewriteMember(body, "tools", func(tools []byte) []byte {
+		return rawjson.RewriteElements(tools, func(tool []byte) []byte {
+			return rawjson.RewriteMember(tool, "execution", func([]byte) []byte { return nil })
+		})
+	})
 }
 
 func (r *request) checkBody() error {
