@@ -11,7 +11,7 @@
 //	c, err := servercard.NewCatalogHandler(&servercard.Catalog{Entries: []servercard.Entry{card.Entry(cardURL)}})
 //	mux.Handle(servercard.CatalogPath, c)
 //
-// The contents of a card are claims of whoever published it. Show them to the
+// The contents of a card are claims of its publisher. Show them to the
 // user and make no security decision based on them; what the server says in
 // server/discover has precedence.
 package servercard

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"time"
@@ -170,4 +171,68 @@ func readMembers(raw json.RawMessage) (members, error) {
 func (m members) json() json.RawMessage {
 	raw, _ := mcp.Marshal(map[string]json.RawMessage(m)) // parts of valid JSON
 	return raw
+}
+
+// rediscover serves server/discover with other capabilities. The maps that
+// change gets are copies.
+func rediscover(ctx context.Context, h mcp.Handler, c *mcp.Call, change func(*mcp.ServerCapabilities)) (mcp.Result, error) {
+	res, err := h.Serve(ctx, c)
+	if err != nil {
+		return res, err
+	}
+	var d mcp.Discovery
+	if err := res.Decode(&d); err != nil {
+		return mcp.Result{}, err
+	}
+	copied := func(m map[string]json.RawMessage) map[string]json.RawMessage {
+		if m == nil {
+			return map[string]json.RawMessage{}
+		}
+		return maps.Clone(m)
+	}
+	d.Capabilities.Extensions, d.Capabilities.Other = copied(d.Capabilities.Extensions), copied(d.Capabilities.Other)
+	change(&d.Capabilities)
+	res.Body, err = mcp.Marshal(d)
+	return res, err
+}
+
+// toolPage is a page of a list of tools.
+type toolPage struct {
+	Tools []struct {
+		Name      string            `json:"name"`
+		Execution mcp.ToolExecution `json:"execution"`
+	} `json:"tools"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// maxPages bounds how far a list of tools is read.
+const maxPages = 100
+
+// eachTool calls see with the tools of a server and their taskSupport, until it
+// returns false.
+func eachTool(ctx context.Context, h mcp.Handler, caller *mcp.Caller, see func(name, support string) (more bool)) error {
+	var cursor *string
+	for range maxPages {
+		params, err := mcp.Marshal(mcp.PageParams{Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		res, err := h.Serve(ctx, &mcp.Call{Method: mcp.MethodToolsList, Params: params, Caller: *caller})
+		if err != nil {
+			return err
+		}
+		var page toolPage
+		if err := res.Decode(&page); err != nil {
+			return err
+		}
+		for _, t := range page.Tools {
+			if !see(t.Name, t.Execution.TaskSupport) {
+				return nil
+			}
+		}
+		if cursor = page.NextCursor; cursor == nil {
+			return nil
+		}
+	}
+	return nil
 }

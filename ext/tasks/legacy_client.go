@@ -1,9 +1,7 @@
 package tasks
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -82,207 +80,15 @@ func (l *legacyClient) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, erro
 
 // discover replaces the extension by the capability of the older form.
 func (l *legacyClient) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	res, err := l.server.Serve(ctx, c)
-	if err != nil {
-		return res, err
-	}
-	var d mcp.Discovery
-	if err := res.Decode(&d); err != nil {
-		return mcp.Result{}, err
-	}
-	d.Capabilities.Extensions = maps.Clone(d.Capabilities.Extensions)
-	delete(d.Capabilities.Extensions, ExtensionID)
-	if len(d.Capabilities.Extensions) == 0 {
-		d.Capabilities.Extensions = nil
-	}
-	if l.core {
-		d.Capabilities.Other = maps.Clone(d.Capabilities.Other)
-		if d.Capabilities.Other == nil {
-			d.Capabilities.Other = map[string]json.RawMessage{}
+	return rediscover(ctx, l.server, c, func(can *mcp.ServerCapabilities) {
+		delete(can.Extensions, ExtensionID)
+		if len(can.Extensions) == 0 {
+			can.Extensions = nil
 		}
-		d.Capabilities.Other[legacyCapability] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
-	}
-	res.Body, err = mcp.Marshal(d)
-	return res, err
-}
-
-// listTools says which tools the client may call as tasks. If no tool says
-// whether it can be one, each can, since the server decides that.
-func (l *legacyClient) listTools(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	res, err := l.server.Serve(ctx, c)
-	if err != nil {
-		return res, err
-	}
-	l.mu.Lock()
-	last := l.listed
-	l.mu.Unlock()
-	if last[0] != nil && bytes.Equal(last[0], res.Body) {
-		res.Body = last[1]
-		return res, nil
-	}
-	body, err := l.projectTools(res.Body)
-	if err != nil {
-		return mcp.Result{}, err
-	}
-	l.mu.Lock()
-	l.listed = [2][]byte{res.Body, body}
-	l.mu.Unlock()
-	res.Body = body
-	return res, nil
-}
-
-func (l *legacyClient) projectTools(body json.RawMessage) (json.RawMessage, error) {
-	page, err := readMembers(body)
-	if err != nil {
-		return nil, err
-	}
-	var tools []map[string]json.RawMessage
-	if page["tools"] != nil {
-		if err := mcp.Unmarshal(page["tools"], &tools); err != nil {
-			return nil, err
+		if l.core {
+			can.Other[legacyCapability] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
 		}
-	}
-	declared := slices.ContainsFunc(tools, func(t map[string]json.RawMessage) bool { return t["execution"] != nil })
-	for _, t := range tools {
-		switch {
-		case !l.core:
-			delete(t, "execution")
-		case !declared:
-			t["execution"] = json.RawMessage(`{"taskSupport":"optional"}`)
-		}
-	}
-	if page["tools"], err = mcp.Marshal(tools); err != nil {
-		return nil, err
-	}
-	return page.json(), nil
-}
-
-// call serves tools/call: as a task if the client says so.
-func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	params, err := readMembers(c.Params)
-	if err != nil {
-		return mcp.Result{}, mcp.InvalidParams("%v", err)
-	}
-	wish, asTask := params["task"]
-	copied := *c
-	if asTask {
-		delete(params, "task")
-		copied.Params = params.json()
-	}
-	if !asTask || !l.core {
-		return l.callAndWait(ctx, &copied)
-	}
-	var in struct {
-		TTL *int64 `json:"ttl,omitzero"`
-	}
-	if err := mcp.Unmarshal(wish, &in); err != nil {
-		return mcp.Result{}, mcp.InvalidParams("task: %v", err)
-	}
-	if err := l.room(); err != nil {
-		return mcp.Result{}, err
-	}
-	call := declare(&copied)
-	call.Progress = false // the call ends when the task begins
-	res, err := l.server.Serve(ctx, call)
-	if err != nil {
-		return mcp.Result{}, err
-	}
-	t := Task{}
-	if res.Type != ResultType {
-		t, err = l.keep(withMeta(res.Body, res.Meta), duration(in.TTL))
-	} else if err = res.Decode(&t); err == nil {
-		l.add(t, nil)
-	}
-	if err != nil {
-		return mcp.Result{}, err
-	}
-	if res.Type == ResultType && !t.Status.Final() {
-		go l.follow(call.Caller, t)
-	}
-	t.Status = Working // as that revision demands, whatever it is by now
-	return resultOf(map[string]legacyTask{"task": toLegacy(t)})
-}
-
-// callAndWait serves a call whose result the client waits for. A tool that is
-// always a task refuses that; the client waits for the task then, unless its
-// revision has tasks and the list says that the tool must be called as one.
-func (l *legacyClient) callAndWait(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	if _, waits := parseRound(c.State); waits {
-		return l.waiting.Serve(ctx, c)
-	}
-	res, err := l.server.Serve(ctx, undeclare(c))
-	e, failed := errors.AsType[*mcp.Error](err)
-	switch {
-	case !failed || e.Code != mcp.CodeMissingCapability || !bytes.Contains(e.Data, []byte(ExtensionID)):
-		return res, err
-	case l.core && l.requires(ctx, c):
-		return mcp.Result{}, mcp.Errorf(mcp.CodeMethodNotFound, "this tool must be called as a task: add the parameter task")
-	}
-	return l.waiting.Serve(ctx, c)
-}
-
-// requires reports whether the list says that a tool must be called as a task.
-// A server that says nothing in its list may still require it.
-func (l *legacyClient) requires(ctx context.Context, c *mcp.Call) bool {
-	name, _, err := mcp.DecodeCallToolParams(c.Params)
-	if err != nil {
-		return false
-	}
-	cursor := (*string)(nil)
-	for range maxPages {
-		params, err := mcp.Marshal(mcp.PageParams{Cursor: cursor})
-		if err != nil {
-			return false
-		}
-		res, err := l.server.Serve(ctx, &mcp.Call{Method: mcp.MethodToolsList, Params: params, Caller: c.Caller})
-		var page struct {
-			Tools []struct {
-				Name      string            `json:"name"`
-				Execution mcp.ToolExecution `json:"execution"`
-			} `json:"tools"`
-			NextCursor *string `json:"nextCursor"`
-		}
-		if err != nil || res.Decode(&page) != nil {
-			return false
-		}
-		for _, t := range page.Tools {
-			if t.Name == name {
-				return t.Execution.TaskSupport == "required"
-			}
-		}
-		if cursor = page.NextCursor; cursor == nil {
-			return false
-		}
-	}
-	return false
-}
-
-// undeclare returns a copy of the call of a client that does not support the
-// extension: no older revision has it.
-func undeclare(c *mcp.Call) *mcp.Call {
-	if supported(&c.Caller) != nil {
-		return c
-	}
-	copied := *c
-	can := *c.Caller.Capabilities
-	can.Extensions = maps.Clone(can.Extensions)
-	delete(can.Extensions, ExtensionID)
-	copied.Caller.Capabilities = &can
-	return &copied
-}
-
-// keep makes the result of a call that was no task one, since the client expects
-// that. A task begins with the status working.
-func (l *legacyClient) keep(body json.RawMessage, ttl time.Duration) (Task, error) {
-	if ttl <= 0 {
-		ttl = maxOwnTTL
-	}
-	now := time.Now()
-	t := Task{ID: rand.Text(), Status: Completed, CreatedAt: now, LastUpdatedAt: now, TTL: min(ttl, maxOwnTTL), PollInterval: time.Second, Result: body}
-	l.add(t, &t)
-	created := t
-	created.Status, created.Result = Working, nil
-	return created, nil
+	})
 }
 
 // add records a task of the session.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -102,50 +101,31 @@ func (l *legacyServer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, erro
 
 // discover replaces the capability of the older form by the extension.
 func (l *legacyServer) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	res, err := l.server.Serve(ctx, c)
-	if err != nil {
-		return res, err
-	}
-	var d mcp.Discovery
-	if err := res.Decode(&d); err != nil {
-		return mcp.Result{}, err
-	}
-	d.Capabilities.Other = maps.Clone(d.Capabilities.Other)
-	delete(d.Capabilities.Other, legacyCapability)
-	d.Capabilities.Extensions = maps.Clone(d.Capabilities.Extensions)
-	if d.Capabilities.Extensions == nil {
-		d.Capabilities.Extensions = map[string]json.RawMessage{}
-	}
-	d.Capabilities.Extensions[ExtensionID] = json.RawMessage("{}")
-	res.Body, err = mcp.Marshal(d)
-	return res, err
+	return rediscover(ctx, l.server, c, func(can *mcp.ServerCapabilities) {
+		delete(can.Other, legacyCapability)
+		can.Extensions[ExtensionID] = json.RawMessage("{}")
+	})
 }
 
 // learn remembers which tools of a list can be tasks.
-func (l *legacyServer) learn(res mcp.Result) (next *string) {
-	var page struct {
-		Tools []struct {
-			Name      string            `json:"name"`
-			Execution mcp.ToolExecution `json:"execution"`
-		} `json:"tools"`
-		NextCursor *string `json:"nextCursor"`
-	}
+func (l *legacyServer) learn(res mcp.Result) {
+	var page toolPage
 	if res.Decode(&page) != nil {
-		return nil
+		return
 	}
+	for _, t := range page.Tools {
+		l.remember(t.Name, t.Execution.TaskSupport)
+	}
+}
+
+func (l *legacyServer) remember(tool, support string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.support == nil {
 		l.support = map[string]string{}
 	}
-	for _, t := range page.Tools {
-		l.support[t.Name] = t.Execution.TaskSupport
-	}
-	return page.NextCursor
+	l.support[tool] = support
 }
-
-// maxPages bounds how far the list of tools is read for the support of one.
-const maxPages = 100
 
 // supportOf returns the taskSupport of a tool. It reads the list of tools if the
 // tool is not known.
@@ -157,17 +137,12 @@ func (l *legacyServer) supportOf(ctx context.Context, c *mcp.Call, tool string) 
 	if known {
 		return support
 	}
-	var params json.RawMessage
-	for range maxPages {
-		res, err := l.server.Serve(ctx, &mcp.Call{Method: mcp.MethodToolsList, Params: params, Caller: c.Caller})
-		if err != nil {
-			return "" // the call itself shows what is wrong
-		}
-		cursor := l.learn(res)
-		if cursor == nil {
-			break
-		}
-		params, _ = mcp.Marshal(mcp.PageParams{Cursor: cursor})
+	err := eachTool(ctx, l.server, &c.Caller, func(tool, support string) bool {
+		l.remember(tool, support)
+		return true
+	})
+	if err != nil {
+		return "" // the call itself shows what is wrong
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
