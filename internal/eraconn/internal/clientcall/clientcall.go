@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -107,6 +108,15 @@ func Outgoing(n mcp.Notification, appendTo func(dst []byte) []byte) Notification
 // A Notification is a message on its way to a client that is no response. Its
 // Value appends it.
 type Notification = notifyqueue.Message
+
+// WantsLog returns a function that reports whether a call takes a log message:
+// it has asked for messages of this level, and somebody receives them.
+func WantsLog(n mcp.Notification) func(*mcp.Call) bool {
+	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
+	return func(c *mcp.Call) bool {
+		return c.OnNotification != nil && mcp.LogLevel(level).AtLeast(c.Caller.LogLevel)
+	}
+}
 
 // Listeners returns the open calls that want a notification which does not say
 // whose it is, if all of them belong to one principal. Otherwise it returns none,

@@ -196,8 +196,7 @@ func (p *Peer) listeners(n mcp.Notification, token []byte, origin int64) (all []
 		}
 		return all
 	case mcp.NotificationMessage:
-		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
-		wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
+		wants := clientcall.WantsLog(n)
 		if o := p.open[origin]; o != nil && wants(o.Call) {
 			return append(all, o)
 		}

@@ -168,6 +168,24 @@ func TestLogLevelIsRaisedOnce(t *testing.T) {
 	})
 }
 
+// A log message outside of calls goes to the client, also while a call is open
+// that nobody reads notifications of, as extensions make them.
+func TestLogMessagePassesCallsThatTakeNone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, `{"tools":{}}`)
+		c := callBy("")
+		c.Caller.LogLevel = mcp.LogDebug
+		done := w.start(t.Context(), c)
+		m := message(t, w.one())
+		w.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`, result(string(m.ID), "done"))
+		w.wantResult(done, "done")
+		if len(w.heard) != 1 {
+			t.Errorf("the client heard %v, want the log message", w.heard)
+		}
+		w.end()
+	})
+}
+
 // A caller that gives up on setLevel leaves it to the next one.
 func TestLogLevelGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -247,8 +247,7 @@ func (p *Peer) put(id int64, n mcp.Notification, wanted func(*mcp.Call) bool) bo
 // the message does not name its call: if all open calls belong to one principal,
 // each of them gets it, and otherwise none.
 func (p *Peer) logged(n mcp.Notification, origin int64) bool {
-	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
-	wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
+	wants := clientcall.WantsLog(n)
 	if origin != 0 {
 		return p.put(origin, n, wants)
 	}
