@@ -26,6 +26,9 @@ type Settings struct {
 
 	// ToolSearch says when the model searches for tools.
 	ToolSearch ToolSearch
+
+	// Gateway configures tenon gateway.
+	Gateway Gateway
 }
 
 // A Pair is two patterns: data from servers that match From to servers that match
@@ -71,7 +74,7 @@ func ParseToolSearch(text string) (ToolSearch, error) {
 }
 
 // settingMembers are the members of tenon.json.
-var settingMembers = append([]string{"model", "permissions", "sensitive", "trust", "audit", "toolSearch"}, serverMembers...)
+var settingMembers = append([]string{"model", "permissions", "sensitive", "trust", "audit", "toolSearch", "gateway"}, serverMembers...)
 
 func readSettings(root node) (s Settings, err error) {
 	err = root.eachMember(func(m member) (err error) {
@@ -88,6 +91,8 @@ func readSettings(root node) (s Settings, err error) {
 			s.Audit, err = readAudit(m.value)
 		case "toolSearch":
 			s.ToolSearch, err = readToolSearch(m.value)
+		case "gateway":
+			s.Gateway, err = readGateway(m.value)
 		default:
 			if !slices.Contains(serverMembers, m.name) {
 				err = m.unknown(settingMembers)

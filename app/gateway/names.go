@@ -129,3 +129,19 @@ func (u *upstream) notification(n mcp.Notification) mcp.Notification {
 	n.Params = u.rename(n.Method, mcp.InParams, "", n.Params)
 	return n
 }
+
+// A Resolver says which server a name that clients use belongs to, and how that
+// server calls it. Kind is a kind of name of package internal/protocol, such as
+// "tool". The links of a gateway need one to decide by server; a [Router] is one.
+type Resolver interface {
+	Resolve(ctx context.Context, kind, name string) (server, own string, ok bool)
+}
+
+// Resolve implements [Resolver].
+func (r *Router) Resolve(ctx context.Context, kind, name string) (server, own string, ok bool) {
+	u, own, ok := r.inward(ctx, kind, name)
+	if !ok {
+		return "", "", false
+	}
+	return u.name, own, true
+}

