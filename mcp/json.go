@@ -20,6 +20,9 @@ var (
 // deterministic and has no white space. Unlike encoding/json, it encodes a nil
 // slice as [].
 func Marshal(v any) (json.RawMessage, error) {
+	if raw, ok := appendPlain(v); ok {
+		return raw, nil
+	}
 	raw, err := jsonv2.Marshal(v, encoding)
 	if err != nil {
 		return nil, explainWrite(err)
@@ -34,6 +37,9 @@ func Marshal(v any) (json.RawMessage, error) {
 // Do not use encoding/json for data from a peer: it matches names without
 // regard to case.
 func Unmarshal(data []byte, v any) error {
+	if decodePlain(data, v) {
+		return nil
+	}
 	if err := jsonv2.Unmarshal(data, v, decoding); err != nil {
 		return explain(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -206,7 +206,9 @@ func appendCursor(dst []byte, k Kind, position int64) []byte {
 
 func cursor(k Kind, position int64) string {
 	text := string(k) + " " + strconv.FormatInt(position, 36)
-	return fmt.Sprintf("%s.%08x", text, crc32.ChecksumIEEE([]byte(text)))
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(text)) // never fails
+	return fmt.Sprintf("%s.%08x", text, sum.Sum32())
 }
 
 func badCursor() error {

@@ -32,12 +32,21 @@ func Serve(ctx context.Context, h mcp.Handler, o *era.ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
+	type caught struct {
+		ctx  context.Context
+		stop context.CancelFunc
+	}
+	signals := make(chan caught, 1)
+	go func() { // the runtime takes its time to begin, which Standard can use
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		signals <- caught{ctx, stop}
+	}()
 	stream, err := Standard(0)
+	c := <-signals
+	defer c.stop()
 	if err != nil {
 		return err
 	}
-	return server.ServeStream(ctx, stream)
+	defer context.AfterFunc(c.ctx, c.stop)()
+	return server.ServeStream(c.ctx, stream)
 }
