@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the official conformance suite against internal/conformance/server, one
-# process at one endpoint, and, where it is there, internal/conformance/client.
+# process at one endpoint, against the same server through tenon gateway, and
+# against internal/conformance/client.
 # Everything it fetches and writes goes to .cache/conformance, which is ignored.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -33,17 +34,39 @@ go build -o "$dir/bin/report" ./internal/conformance/report
 rm -rf "$dir/results" "$dir/url"
 mkdir -p "$dir/results"
 
+go build -o "$dir/bin/tenon" ./cmd/tenon
+pids=
+trap 'kill $pids 2>/dev/null || true; wait 2>/dev/null || true' EXIT
+listening() { # name, pid, file with its URL, file with its log
+	tries=0
+	until grep -q http "$3" 2>/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] && kill -0 "$2" 2>/dev/null || { say "the $1 did not start:"; cat "$4"; exit 1; }
+		sleep 0.1
+	done
+}
+
 "$dir/bin/server" -http 127.0.0.1:0 >"$dir/url" 2>"$dir/server.log" &
-server=$!
-trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true' EXIT
-tries=0
-until [ -s "$dir/url" ]; do
-	tries=$((tries + 1))
-	[ $tries -lt 100 ] && kill -0 $server 2>/dev/null || { say "the server did not start:"; cat "$dir/server.log"; exit 1; }
-	sleep 0.1
-done
+pids=$!
+listening server $! "$dir/url" "$dir/server.log"
 url=$(cat "$dir/url")
 say "the server listens at $url"
+
+# Two gateways before it, which speak 2026-07-28 and 2025-11-25 with it.
+started() { # name, flags
+	name=$1
+	shift
+	home=$PWD/$dir/$name
+	rm -rf "$home"
+	mkdir -p "$home/project"
+	printf '{"mcpServers": {"conformance": {"type": "http", "url": "%s"}}}\n' "$url" >"$home/project/.mcp.json"
+	(cd "$home/project" && HOME=$home XDG_CONFIG_HOME=$home/config XDG_STATE_HOME=$home/state exec "../../bin/tenon" gateway -y --addr 127.0.0.1:0 --names plain "$@") >"$home/log" 2>&1 &
+	pids="$pids $!"
+	listening "$name" $! "$home/log" "$home/log"
+	echo "conformance: $name: $(grep -o 'http://[^ "]*/mcp' "$home/log" | head -n 1)"
+}
+started gateway
+started oldergateway --revision 2025-11-25
 
 # A leg fails in the report, not here: it knows what is required.
 legs=
@@ -57,6 +80,9 @@ leg() { # name, arguments of the suite
 
 for revision in 2025-11-25 2026-07-28; do
 	leg server-$revision server --url "$url" --requirements $revision
+	for gateway in gateway oldergateway; do
+		leg $gateway-$revision server --url "$(grep -o 'http://[^ "]*/mcp' "$dir/$gateway/log" | head -n 1)" --requirements $revision
+	done
 done
 for scenario in server-session-lifecycle json-schema-2020-12 server-sse-polling http-header-validation http-custom-header-server-validation \
 	tasks-lifecycle tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input \
@@ -82,8 +108,8 @@ else
 	say "internal/conformance/client is not there: no client legs"
 fi
 
-kill $server
-wait $server 2>/dev/null || true
+kill $pids
+wait 2>/dev/null || true
 trap - EXIT
 [ ! -s "$dir/server.log" ] || { say "the server had this to say:"; cat "$dir/server.log"; }
 echo

@@ -4,8 +4,8 @@
 //
 //	report -results DIR -requirements DIR leg…
 //
-// A leg is a folder of results. Its name begins with "server" or "client"; if
-// it ends with a revision, everything that the suite requires for that revision
+// A leg is a folder of results. Its name begins with "server", "client", or with
+// "gateway" or "oldergateway" for a server behind one; if it ends with a revision, everything that the suite requires for that revision
 // is required of the leg. "server-by-name" holds the scenarios that the suite
 // does not score and we require all the same.
 package main
@@ -40,6 +40,13 @@ func main() {
 		legs = append(legs, l)
 	}
 	printTable(os.Stdout, legs)
+	for _, l := range legs {
+		for _, name := range sortedKeys(l.scored) {
+			if !l.required[name] && !l.good(name) {
+				fmt.Printf("%s: %s is not required: %s\n", l.title(), name, impossible[name])
+			}
+		}
+	}
 	if bad := problems(legs); len(bad) > 0 {
 		fmt.Printf("\nNot good:\n  %s\n", strings.Join(bad, "\n  "))
 		os.Exit(1)

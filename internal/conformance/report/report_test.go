@@ -38,6 +38,16 @@ func TestReport(t *testing.T) {
 			"server-ping" + stamp + "/checks.json":  pass,
 			"server-tasks" + stamp + "/checks.json": fails,
 		}, ""},
+		{"fails through a gateway", "gateway-r1", map[string]string{"server-ping" + stamp + "/checks.json": fails}, "failure b: why"},
+		{"fails through a gateway to an older server", "oldergateway-r1", map[string]string{"server-ping" + stamp + "/checks.json": fails}, "failure b: why"},
+		{"cannot pass through a gateway to an older server", "oldergateway-r3", map[string]string{
+			"server-ping" + stamp + "/checks.json":             pass,
+			"server-server-stateless" + stamp + "/checks.json": fails,
+		}, ""},
+		{"but does through another", "gateway-r3", map[string]string{
+			"server-ping" + stamp + "/checks.json":             pass,
+			"server-server-stateless" + stamp + "/checks.json": fails,
+		}, "server-stateless: failure b: why"},
 		{"all by name", "server-by-name", allByName, ""},
 		{"a client may not be warned", "client-r1", map[string]string{"call" + stamp + "/checks.json": warns}, "warning b: why"},
 		{"a client ends badly", "client-r1", map[string]string{
@@ -52,6 +62,7 @@ func TestReport(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "r1.yaml"), "# words\nserver:\n  - ping\n\nclient:\n  - call\n\nnot_scored:\n  - scenario: x\n")
 		write(t, filepath.Join(dir, "r2.yaml"), "server:\n  - ping\nclient:\n  - auth/resource-mismatch\n")
+		write(t, filepath.Join(dir, "r3.yaml"), "server:\n  - ping\n  - server-stateless\n")
 		if err := os.Mkdir(filepath.Join(dir, c.leg), 0o777); err != nil {
 			t.Fatal(err)
 		}
