@@ -39,7 +39,7 @@ pids=
 trap 'kill $pids 2>/dev/null || true; wait 2>/dev/null || true' EXIT
 listening() { # name, pid, file with its URL, file with its log
 	tries=0
-	until grep -q http "$3" 2>/dev/null; do
+	until [ -s "$3" ]; do
 		tries=$((tries + 1))
 		[ $tries -lt 100 ] && kill -0 "$2" 2>/dev/null || { say "the $1 did not start:"; cat "$4"; exit 1; }
 		sleep 0.1
@@ -60,10 +60,10 @@ started() { # name, flags
 	rm -rf "$home"
 	mkdir -p "$home/project"
 	printf '{"mcpServers": {"conformance": {"type": "http", "url": "%s"}}}\n' "$url" >"$home/project/.mcp.json"
-	(cd "$home/project" && HOME=$home XDG_CONFIG_HOME=$home/config XDG_STATE_HOME=$home/state exec "../../bin/tenon" gateway -y --addr 127.0.0.1:0 --names plain "$@") >"$home/log" 2>&1 &
+	(cd "$home/project" && HOME=$home XDG_CONFIG_HOME=$home/config XDG_STATE_HOME=$home/state exec "../../bin/tenon" gateway -y --addr 127.0.0.1:0 --names plain "$@") >"$home/says" 2>"$home/log" &
 	pids="$pids $!"
-	listening "$name" $! "$home/log" "$home/log"
-	echo "conformance: $name: $(grep -o 'http://[^ "]*/mcp' "$home/log" | head -n 1)"
+	listening "$name" $! "$home/says" "$home/log"
+	say "$name: $(cat "$home/says")"
 }
 started gateway
 started oldergateway --revision 2025-11-25
@@ -81,7 +81,7 @@ leg() { # name, arguments of the suite
 for revision in 2025-11-25 2026-07-28; do
 	leg server-$revision server --url "$url" --requirements $revision
 	for gateway in gateway oldergateway; do
-		leg $gateway-$revision server --url "$(grep -o 'http://[^ "]*/mcp' "$dir/$gateway/log" | head -n 1)" --requirements $revision
+		leg $gateway-$revision server --url "$(sed 's/.* at //' "$dir/$gateway/says")" --requirements $revision
 	done
 done
 for scenario in server-session-lifecycle json-schema-2020-12 server-sse-polling http-header-validation http-custom-header-server-validation \

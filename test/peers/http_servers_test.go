@@ -42,9 +42,13 @@ func start(t *testing.T, command ...string) *running {
 	reading.Go(func() { // ends with the process
 		lines, found := bufio.NewScanner(stdout), false
 		for lines.Scan() {
-			if !found && strings.HasPrefix(lines.Text(), "http://") {
+			_, url, announced := strings.Cut(lines.Text(), "Serving gateway at ")
+			if !announced {
+				url = lines.Text()
+			}
+			if !found && strings.HasPrefix(url, "http://") {
 				found = true
-				first <- lines.Text()
+				first <- url
 			}
 		}
 		close(first)
