@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,7 +22,8 @@ const serveLinger = 500 * time.Millisecond
 // the input, ctx ends, or the process gets SIGINT or SIGTERM; a second signal
 // ends the process at once. Calls in flight then have a moment to finish. Nil
 // options mean the defaults; an unset Linger means 500 ms, so that a server exits
-// within two seconds whatever its handlers do.
+// within two seconds whatever its handlers do. Signals have this effect before
+// Serve reads a second time from the input.
 func Serve(ctx context.Context, h mcp.Handler, o *era.ServerOptions) error {
 	var opts era.ServerOptions
 	if o != nil {
@@ -32,21 +34,21 @@ func Serve(ctx context.Context, h mcp.Handler, o *era.ServerOptions) error {
 	if err != nil {
 		return err
 	}
-	type caught struct {
-		ctx  context.Context
-		stop context.CancelFunc
-	}
-	signals := make(chan caught, 1)
-	go func() { // the runtime takes its time to begin, which Standard can use
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		signals <- caught{ctx, stop}
-	}()
-	stream, err := Standard(0)
-	c := <-signals
-	defer c.stop()
+	ctx, end := context.WithCancelCause(ctx)
+	caught := make(chan struct{}) // closed when signals are caught
+	var catching sync.WaitGroup
+	catching.Go(func() { // beside, because the runtime needs as long for it as for the first response
+		signalled, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		close(caught)
+		<-signalled.Done()
+		stop()
+		end(context.Cause(signalled))
+	})
+	defer catching.Wait()
+	defer end(nil)
+	stream, err := standardStream(0, caught)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(c.ctx, c.stop)()
-	return server.ServeStream(c.ctx, stream)
+	return server.ServeStream(ctx, stream)
 }

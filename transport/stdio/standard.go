@@ -26,7 +26,11 @@ var standardTaken atomic.Bool
 // terminal and on Windows, a goroutine stays in the system's read until a line or
 // the end arrives. On Unix, a pipe or socket is non-blocking until Close, unless
 // it is standard error as well.
-func Standard(limit int) (jsonrpc.Stream, error) {
+func Standard(limit int) (jsonrpc.Stream, error) { return standardStream(limit, nil) }
+
+// standardStream is Standard with a reader that reads a second time only after
+// ready was closed; nil means at once.
+func standardStream(limit int, ready <-chan struct{}) (jsonrpc.Stream, error) {
 	if !standardTaken.CompareAndSwap(false, true) {
 		return nil, errors.New("standard input and output are already in use by another stream; close that first")
 	}
@@ -36,7 +40,27 @@ func Standard(limit int) (jsonrpc.Stream, error) {
 		return nil, err
 	}
 	s := &standard{taken: t, reader: interruptible(t.in)}
-	return jsonrpc.Lines(s.reader, t.out, s, limit), nil
+	var in io.Reader = s.reader
+	if ready != nil {
+		in = &gated{reader: in, ready: ready}
+	}
+	return jsonrpc.Lines(in, t.out, s, limit), nil
+}
+
+// A gated reader reads a second time only after ready was closed.
+type gated struct {
+	reader io.Reader
+	ready  <-chan struct{} // nil once it was closed
+	began  bool
+}
+
+func (g *gated) Read(p []byte) (int, error) {
+	if g.began && g.ready != nil {
+		<-g.ready
+		g.ready = nil
+	}
+	g.began = true
+	return g.reader.Read(p)
 }
 
 // taken is the result of takeStandard. restore puts the files back; restoreModes,
