@@ -74,7 +74,7 @@ func (r *Router) follow(ctx context.Context, c *mcp.Call, sub *subscription, par
 	defer cancel()
 	answers := make(chan answer, len(parts))
 	for u, params := range parts {
-		f := &follower{u: u, sub: sub, call: *c, params: params, answers: answers}
+		f := &follower{r: r, key: u.key, sub: sub, call: *c, params: params, answers: answers}
 		following.Go(func() { f.run(ctx) })
 	}
 	all, err := gather(ctx, sub.wants, answers, len(parts))
@@ -202,9 +202,11 @@ func withNames(all map[string]json.RawMessage, member string, value json.RawMess
 }
 
 // A follower passes the notifications of one server on to a subscription. It
-// subscribes again when the server has ended the subscription or the connection.
+// subscribes again when the server has ended the subscription or the connection,
+// and at the new server when Update has replaced it.
 type follower struct {
-	u       *upstream
+	r       *Router
+	key     string // of the server
 	sub     *subscription
 	call    mcp.Call // of the client
 	params  json.RawMessage
@@ -214,11 +216,14 @@ type follower struct {
 }
 
 func (f *follower) run(ctx context.Context) {
-	c := f.call
-	c.Params, c.Detach, c.OnNotification = f.params, nil, f.notified
 	for wait := firstRetry; ctx.Err() == nil; wait = min(2*wait, lastRetry) {
+		u := f.r.table.Load().byKey[f.key]
+		if u == nil { // removed: it may come back
+			pause(ctx, wait)
+			continue
+		}
 		before := f.acks.Load()
-		_, err := f.u.handler.Serve(ctx, &c)
+		err := f.follow(ctx, u)
 		acks := f.acks.Load()
 		if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local && (acks == 0 || e.Code == mcp.CodeMethodNotFound) {
 			f.refused(e)
@@ -227,13 +232,28 @@ func (f *follower) run(ctx context.Context) {
 		if acks > before {
 			wait = firstRetry
 		}
-		pause(ctx, wait)
+		if u.ctx.Err() == nil {
+			pause(ctx, wait)
+		}
 	}
 }
 
-// notified receives the notifications of the server.
+// follow subscribes at a server until the subscription ends, the server is
+// removed or ctx ends.
+func (f *follower) follow(ctx context.Context, u *upstream) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(u.ctx, cancel)()
+	c := f.call
+	c.Params, c.Detach = f.params, nil
+	c.OnNotification = func(n mcp.Notification) { f.notified(u.notification(n)) }
+	_, err := u.handler.Serve(ctx, &c)
+	return err
+}
+
+// notified receives the notifications of the server, with the names that clients
+// see.
 func (f *follower) notified(n mcp.Notification) {
-	n = f.u.notification(n)
 	if n.Method != mcp.NotificationSubscriptionsAcknowledged {
 		f.sub.put(n)
 		return

@@ -76,7 +76,7 @@ func TestDetachedSubscriptionLosesNoChange(t *testing.T) {
 		_, err := r.Serve(t.Context(), &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
 			OnNotification: func(n mcp.Notification) {
 				if got = append(got, n.Method); len(got) == 1 {
-					r.upstreams[0].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
+					r.table.Load().upstreams[0].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
 				}
 			}, Detach: func(s func()) { stop = s }})
 		if want := []string{mcp.NotificationSubscriptionsAcknowledged, mcp.NotificationToolsListChanged}; err != nil || !slices.Equal(got, want) {

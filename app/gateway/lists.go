@@ -74,16 +74,17 @@ func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result,
 	if err := refuseCursor(c); err != nil {
 		return mcp.Result{}, err
 	}
-	r.read(ctx, l)
+	t := r.table.Load()
+	t.read(ctx, l)
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err
 	}
-	versions := make([]int, len(r.upstreams))
-	parts := make([][]byte, len(r.upstreams))
-	for i, u := range r.upstreams {
+	versions := make([]int, len(t.upstreams))
+	parts := make([][]byte, len(t.upstreams))
+	for i, u := range t.upstreams {
 		parts[i], versions[i] = u.current(l)
 	}
-	return mcp.Result{Body: r.merge(l, versions, parts), Server: &r.opts.Server}, nil
+	return mcp.Result{Body: t.merge(l, versions, parts), Server: &r.opts.Server}, nil
 }
 
 // refuseCursor returns an error if a call has a cursor: lists have one page.
@@ -96,27 +97,27 @@ func refuseCursor(c *mcp.Call) error {
 
 // read reads a list of all servers where it may have changed, and waits for it
 // until ctx ends, for ListTimeout at most.
-func (r *Router) read(ctx context.Context, l listKind) {
-	limit, cancel := context.WithTimeout(context.Background(), r.opts.ListTimeout)
+func (t *table) read(ctx context.Context, l listKind) {
+	limit, cancel := context.WithTimeout(context.Background(), t.listTimeout)
 	defer cancel()
-	for _, u := range r.upstreams {
+	for _, u := range t.upstreams {
 		u.refresh(l)
 	}
-	for _, u := range r.upstreams {
+	for _, u := range t.upstreams {
 		u.wait(ctx, limit, l)
 	}
 }
 
 // merge joins the items. It keeps the last result of each list, since lists are
 // asked for more often than they change.
-func (r *Router) merge(l listKind, versions []int, parts [][]byte) json.RawMessage {
-	r.mergedMu.Lock()
-	defer r.mergedMu.Unlock()
-	if last := r.merged[l.method]; last.body != nil && slices.Equal(last.versions, versions) {
+func (t *table) merge(l listKind, versions []int, parts [][]byte) json.RawMessage {
+	t.mergedMu.Lock()
+	defer t.mergedMu.Unlock()
+	if last := t.merged[l.method]; last.body != nil && slices.Equal(last.versions, versions) {
 		return last.body
 	}
 	body := joined(l.member, parts)
-	r.merged[l.method] = mergedList{versions, body}
+	t.merged[l.method] = mergedList{versions, body}
 	return body
 }
 
@@ -205,7 +206,7 @@ func (u *upstream) current(l listKind) (items []byte, version int) {
 // read reads all pages of a list and closes reading. A list that is too long is
 // empty, for a minute at least.
 func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) {
-	ctx, cancel := context.WithTimeout(u.r.ctx, readLimit)
+	ctx, cancel := context.WithTimeout(u.ctx, readLimit)
 	defer cancel()
 	u.mu.Lock()
 	epoch := known.epoch
@@ -229,7 +230,7 @@ func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) 
 	if missed {
 		u.r.changes.announce(l.changes)
 	}
-	if err != nil && u.r.ctx.Err() == nil {
+	if err != nil && u.ctx.Err() == nil {
 		u.r.opts.Log.Warn("gateway: read a list of a server", "server", u.name, "list", l.member, "error", err)
 	}
 }
@@ -381,14 +382,15 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	defer cancel()
 	var of []*pages
 	var reads sync.WaitGroup
-	for _, u := range r.upstreams {
+	for _, u := range r.table.Load().upstreams {
 		found := u.discovered()
-		if found == nil || found.Capabilities.Extensions[extension] == nil {
+		if found == nil || found.Capabilities.Extensions[extension] == nil || !u.inUse.acquire() {
 			continue
 		}
 		p := &pages{u: u, l: l}
 		of = append(of, p)
 		reads.Go(func() {
+			defer u.inUse.release()
 			onward := *c
 			onward.OnNotification = nil
 			if err := p.read(ctx, onward); err != nil {

@@ -64,30 +64,34 @@ const idSeparator = "__"
 // has for it. ok is false if there is none. It may wait for lists of servers; see
 // inwardName.
 func (r *Router) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+	return r.table.Load().inward(ctx, kind, name)
+}
+
+func (t *table) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
 	switch kind {
 	case protocol.KindTool, protocol.KindPrompt:
-		return r.inwardName(ctx, kind, name)
+		return t.inwardName(ctx, kind, name)
 	case protocol.KindURI, protocol.KindTemplate:
 		for _, scheme := range sharedSchemes {
 			if rest, shared := strings.CutPrefix(name, scheme); shared {
 				key, path, found := strings.Cut(rest, "/")
-				u = r.byKey[key]
+				u = t.byKey[key]
 				return u, scheme + path, found && u != nil
 			}
 		}
 		key, uri, found := strings.Cut(name, "+")
-		u = r.byKey[key]
+		u = t.byKey[key]
 		return u, uri, found && u != nil
 	}
 	key, id, found := strings.Cut(name, idSeparator)
-	u = r.byKey[key]
+	u = t.byKey[key]
 	return u, id, found && u != nil
 }
 
 // inwardName finds the server of a tool or prompt. Most names say it; a
 // shortened name is looked up in the lists, which are read first if necessary.
-func (r *Router) inwardName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
-	for _, u := range r.upstreams {
+func (t *table) inwardName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+	for _, u := range t.upstreams {
 		if own, ok := strings.CutPrefix(name, u.name+"__"); ok && toolname.Join(u.name, own, 0) == name {
 			return u, own, true
 		}
@@ -95,20 +99,20 @@ func (r *Router) inwardName(ctx context.Context, kind, name string) (u *upstream
 	if !toolname.HasDigest(name) {
 		return nil, "", false
 	}
-	if u, own, ok := r.shortened(kind, name); ok {
+	if u, own, ok := t.shortened(kind, name); ok {
 		return u, own, true
 	}
 	for _, l := range lists {
 		if l.kind == kind {
-			r.read(ctx, l)
+			t.read(ctx, l)
 		}
 	}
-	return r.shortened(kind, name)
+	return t.shortened(kind, name)
 }
 
 // shortened finds a shortened name in the lists.
-func (r *Router) shortened(kind, name string) (u *upstream, own string, ok bool) {
-	for _, u := range r.upstreams {
+func (t *table) shortened(kind, name string) (u *upstream, own string, ok bool) {
+	for _, u := range t.upstreams {
 		if own, ok := u.shortened(kind, name); ok {
 			return u, own, true
 		}

@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
@@ -31,6 +31,9 @@ type Options struct {
 	// longer is left out, and clients are notified when its list is there. 0
 	// means 5 s.
 	ListTimeout time.Duration
+	// Released is called with each server that [Router.Update] has removed, when
+	// its open calls have ended; not after Close. It may be nil.
+	Released func(Upstream)
 	// Log receives what goes wrong with servers. Nil means slog.Default().
 	Log *slog.Logger
 }
@@ -42,10 +45,11 @@ type Options struct {
 // in the result and in the notifications of the call. Lists are merged from the
 // lists of all servers (lists.go); subscriptions are split by server (listen.go).
 type Router struct {
-	opts      Options
-	upstreams []*upstream // sorted by name
-	byKey     map[string]*upstream
-	changes   broadcaster
+	opts     Options
+	table    atomic.Pointer[table]
+	updating sync.Mutex // one Update at a time
+	holds    holds
+	changes  broadcaster
 
 	started time.Time
 
@@ -55,16 +59,16 @@ type Router struct {
 	wg     sync.WaitGroup
 	wgMu   sync.Mutex
 	closed bool // nothing is added to wg any more
-
-	mergedMu sync.Mutex
-	merged   map[string]mergedList
 }
+
+// errClosed is the error for the use of a Router that is closed.
+var errClosed = errors.New("gateway: the router is closed")
 
 // NewRouter returns a Router and starts to watch the servers for changes. The
 // caller closes the Router, and then the servers. It is an error if two servers
 // have the same name.
 func NewRouter(servers []Upstream, o *Options) (*Router, error) {
-	r := &Router{started: time.Now(), byKey: map[string]*upstream{}, merged: map[string]mergedList{}}
+	r := &Router{started: time.Now()}
 	if o != nil {
 		r.opts = *o
 	}
@@ -77,18 +81,11 @@ func NewRouter(servers []Upstream, o *Options) (*Router, error) {
 	if r.opts.Log == nil {
 		r.opts.Log = slog.Default()
 	}
-	for _, s := range servers {
-		u := newUpstream(r, s)
-		if r.byKey[u.key] != nil {
-			return nil, fmt.Errorf("gateway: two servers are named %q", s.Name)
-		}
-		r.upstreams = append(r.upstreams, u)
-		r.byKey[u.key] = u
-	}
-	slices.SortFunc(r.upstreams, func(a, b *upstream) int { return strings.Compare(a.name, b.name) })
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	for _, u := range r.upstreams {
-		r.spawn(u.watch)
+	r.table.Store(new(table))
+	if err := r.Update(servers); err != nil {
+		r.stop()
+		return nil, err
 	}
 	return r, nil
 }
@@ -138,9 +135,30 @@ func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 
 // forward makes a call at the server that its names belong to.
 func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	var to *upstream
-	params, err := protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
-		u, own, ok := r.inward(ctx, kind, name)
+	to, params, err := r.route(ctx, c)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	defer to.inUse.release()
+	onward := *c
+	onward.Params = params
+	if c.OnNotification != nil {
+		onward.OnNotification = func(n mcp.Notification) { c.OnNotification(to.notification(n)) }
+	}
+	res, err := to.serve(ctx, &onward)
+	if err != nil {
+		return mcp.Result{}, r.holds.keep(to, err)
+	}
+	res.Body = to.rename(c.Method, mcp.InResult, res.Type, res.Body)
+	res.Server = &r.opts.Server
+	return res, nil
+}
+
+// find returns the server that the names of a call belong to, and the call's
+// parameters with the names of that server.
+func (t *table) find(ctx context.Context, c *mcp.Call) (to *upstream, params []byte, err error) {
+	params, err = protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
+		u, own, ok := t.inward(ctx, kind, name)
 		switch {
 		case !ok:
 			return "", unknown(kind, name)
@@ -152,24 +170,13 @@ func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	})
 	switch {
 	case err != nil:
-		return mcp.Result{}, err
+		return nil, nil, err
 	case to == nil && protocol.IsCore(c.Method):
-		return mcp.Result{}, mcp.InvalidParams("%s: the name is missing", c.Method)
+		return nil, nil, mcp.InvalidParams("%s: the name is missing", c.Method)
 	case to == nil:
-		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+		return nil, nil, mcp.MethodNotFound(c.Method)
 	}
-	onward := *c
-	onward.Params = params
-	if c.OnNotification != nil {
-		onward.OnNotification = func(n mcp.Notification) { c.OnNotification(to.notification(n)) }
-	}
-	res, err := to.serve(ctx, &onward)
-	if err != nil {
-		return mcp.Result{}, err
-	}
-	res.Body = to.rename(c.Method, mcp.InResult, res.Type, res.Body)
-	res.Server = &r.opts.Server
-	return res, nil
+	return to, params, nil
 }
 
 // unknown returns the error for a name of no server.
@@ -184,7 +191,7 @@ func clip(s string) string { return textclip.Clip(s, 200) }
 
 // notifyAll passes a notification of the client to all servers.
 func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	for _, u := range r.upstreams {
+	for _, u := range r.table.Load().upstreams {
 		if u.state() == connected {
 			_, _ = u.handler.Serve(ctx, c) // a notification has no response
 		}
@@ -201,7 +208,7 @@ const startGrace = 2 * time.Second
 func (r *Router) settle(ctx context.Context) {
 	timer := time.NewTimer(time.Until(r.started.Add(startGrace)))
 	defer timer.Stop()
-	for _, u := range r.upstreams {
+	for _, u := range r.table.Load().upstreams {
 		select {
 		case <-u.settled:
 		case <-timer.C:
@@ -224,7 +231,7 @@ func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	}}
 	r.settle(ctx)
 	var parts []string
-	for _, u := range r.upstreams {
+	for _, u := range r.table.Load().upstreams {
 		found := u.discovered()
 		if found == nil {
 			continue

@@ -17,6 +17,10 @@ type upstream struct {
 	r         *Router
 	name, key string
 	handler   mcp.Handler
+	inUse     inUse
+
+	ctx  context.Context // ends with the Router, or when the server is removed
+	stop context.CancelFunc
 
 	settled chan struct{} // closed when the first attempt to connect has ended
 	settle  sync.Once
@@ -38,7 +42,10 @@ const (
 )
 
 func newUpstream(r *Router, s Upstream) *upstream {
-	return &upstream{r: r, name: s.Name, key: keyOf(s.Name), handler: s.Handler, settled: make(chan struct{}), lists: map[string]*upstreamList{}}
+	u := &upstream{r: r, name: s.Name, key: keyOf(s.Name), handler: s.Handler, settled: make(chan struct{}), lists: map[string]*upstreamList{}}
+	u.inUse.idle = make(chan struct{})
+	u.ctx, u.stop = context.WithCancel(r.ctx)
+	return u
 }
 
 func (u *upstream) state() status {
@@ -74,11 +81,11 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// watch keeps the gateway informed about a server until the Router is closed: it
-// connects, subscribes to changes of lists, and starts again when the
+// watch keeps the gateway informed about a server until it is removed or the
+// Router is closed: it connects, subscribes to changes of lists, and starts again when the
 // subscription has ended. The server has failed only if connecting fails.
 func (u *upstream) watch() {
-	ctx := u.r.ctx
+	ctx := u.ctx
 	for wait := firstRetry; ctx.Err() == nil; wait = min(2*wait, lastRetry) {
 		err := u.connect(ctx)
 		u.settle.Do(func() { close(u.settled) })
@@ -168,7 +175,7 @@ func (u *upstream) fail(err error) {
 	was := u.status
 	u.status = failed
 	u.mu.Unlock()
-	if was != failed && u.r.ctx.Err() == nil {
+	if was != failed && u.ctx.Err() == nil {
 		u.r.opts.Log.Warn("gateway: a server is not available", "server", u.name, "error", err)
 	}
 }

@@ -231,9 +231,9 @@ func TestListAfterClose(t *testing.T) {
 	}()
 	r.Close()
 	<-done
-	reads := r.upstreams[0].handler.(*fake).reads.Load()
+	reads := r.table.Load().upstreams[0].handler.(*fake).reads.Load()
 	_, _ = call(t.Context(), r, mcp.MethodToolsList, `{}`)
-	if got := r.upstreams[0].handler.(*fake).reads.Load(); got != reads {
+	if got := r.table.Load().upstreams[0].handler.(*fake).reads.Load(); got != reads {
 		t.Error("a closed Router reads lists")
 	}
 }
