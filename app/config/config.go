@@ -158,6 +158,10 @@ type Options struct {
 	// Input asks the user for the value of ${input:id}, once per input. Nil means
 	// that the value must be in the environment, as TENON_INPUT_id.
 	Input func(Input) (string, error)
+	// From lists programs whose servers [Load] reads, as [Import] does, instead of
+	// the servers of the user's and the project's file. At least one must have a
+	// file.
+	From []string
 	// Keyring returns a secret from the keyring for ${keyring:name} in the user's
 	// own file; "" means that there is none. Nil means that there is no keyring.
 	Keyring func(name string) (string, error)

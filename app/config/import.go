@@ -30,6 +30,9 @@ func Import(app string, o *Options) (entries []Entry, warnings []string, err err
 	return importFrom(app, &opts, runtime.GOOS)
 }
 
+// errNoFile is the error for a program that has no configuration.
+var errNoFile = errors.New("none of its files exists")
+
 // A place is the location of a program's servers.
 type place struct {
 	file    string
@@ -72,7 +75,7 @@ func importFrom(app string, o *Options, system string) ([]Entry, []string, error
 		}
 	}
 	if !found {
-		return nil, nil, fmt.Errorf("import from %s: none of its files exists: %s", app, strings.Join(slices.Compact(looked), ", "))
+		return nil, nil, fmt.Errorf("import from %s: %w: %s", app, errNoFile, strings.Join(slices.Compact(looked), ", "))
 	}
 	return entries, warnings, nil
 }

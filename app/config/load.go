@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -29,6 +30,7 @@ type Config struct {
 	entries  []Entry
 	settings Settings
 	warnings []string
+	files    []string // that were read, or would have been if they existed
 
 	mu      sync.Mutex
 	answers map[string]answer // by file and id of the input
@@ -51,6 +53,13 @@ func Load(o *Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.warnings = append(c.warnings, writable(c.user)...)
+	if len(c.o.From) > 0 {
+		if err := c.loadFrom(); err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 	projectEntries, err := c.load(Source{File: c.ProjectFile(), Project: true})
 	if err != nil {
 		return nil, err
@@ -61,8 +70,41 @@ func Load(o *Options) (*Config, error) {
 		}
 	}
 	c.entries = append(userEntries, projectEntries...)
-	c.warnings = append(c.warnings, writable(c.user)...)
 	return c, nil
+}
+
+// loadFrom reads the servers of other programs.
+func (c *Config) loadFrom() error {
+	var missing error
+	for _, app := range c.o.From {
+		entries, warnings, err := importFrom(app, &c.o, runtime.GOOS)
+		for _, p := range c.o.places(app, runtime.GOOS) {
+			c.files = append(c.files, p.file)
+		}
+		if errors.Is(err, errNoFile) {
+			missing = errors.Join(missing, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.warnings = append(c.warnings, warnings...)
+		for _, e := range entries {
+			if !slices.ContainsFunc(c.entries, func(other Entry) bool { return other.Name == e.Name }) {
+				c.entries = append(c.entries, e)
+			}
+		}
+	}
+	if len(c.entries) == 0 {
+		return missing
+	}
+	return nil
+}
+
+// Files returns the paths of all files that configure the servers and settings,
+// also of those that do not exist.
+func (c *Config) Files() []string {
+	return slices.Compact(append([]string{c.user, c.ProjectFile()}, c.files...))
 }
 
 func (o *Options) fill() (err error) {

@@ -196,11 +196,16 @@ func (c *inUse) release() {
 	}
 }
 
+// retire lets no further call begin.
+func (c *inUse) retire() {
+	c.n.Add(1 + retiredBit)
+	c.release() // closes idle if there is no call
+}
+
 // retire ends what the Router runs for a server that it does not use any more,
 // and calls Released when its calls have ended.
 func (u *upstream) retire() {
-	u.inUse.n.Add(1 + retiredBit)
-	u.inUse.release() // closes idle if there is no call
+	u.inUse.retire()
 	u.stop()
 	if u.r.opts.Released == nil {
 		return

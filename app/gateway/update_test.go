@@ -229,3 +229,33 @@ func TestUpdateRefusesEqualNames(t *testing.T) {
 		}
 	})
 }
+
+// TestSwitchDrains replaces the Handler of a Switch during a call.
+func TestSwitchDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Switch
+		if _, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodPing}); err == nil {
+			t.Error("a Switch without a Handler serves calls")
+		}
+		<-s.Set(&fake{other: block})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { _, err := s.Serve(ctx, &mcp.Call{Method: mcp.MethodPing}); ended <- err }()
+		synctest.Wait()
+		if n := s.InFlight(); n != 1 {
+			t.Errorf("%d calls in flight", n)
+		}
+		drained := s.Set(&fake{other: toolsOf("")})
+		if _, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodPing}); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-drained:
+			t.Error("drained during a call")
+		default:
+		}
+		cancel()
+		<-ended
+		<-drained
+	})
+}

@@ -25,7 +25,7 @@ func (p *program) named(ctx context.Context, name string) (config.Server, error)
 	}
 	approved := ""
 	if needsInput(c, name) {
-		unasked, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered})
+		unasked, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, From: p.from, Input: unanswered})
 		if err != nil {
 			return config.Server{}, usageError{err}
 		}
@@ -154,7 +154,7 @@ func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdi
 		fmt.Fprintf(p.err, "  %s %s\n", out.Yellow("warning:"), visible.Line(w))
 	}
 	switch {
-	case p.yes:
+	case p.yes && !p.unattended.Load():
 		return nil
 	case !p.interactive():
 		return usagef("server %s comes from a project file and is not approved: review it, then run this in a terminal or add --yes", entry.Name)

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,9 +20,14 @@ import (
 // gatewayFlags holds the flags of tenon gateway.
 type gatewayFlags struct {
 	serving
-	servers []string
-	stdio   bool
-	names   string
+	servers   []string
+	stdio     bool
+	names     string
+	from      string
+	logFormat string
+	logLevel  string
+	ops       string
+	drain     time.Duration
 }
 
 func (p *program) gatewayCommand() *cobra.Command {
@@ -35,8 +40,13 @@ interrupted, or with --stdio on standard input and output until the input ends.
 Clients and servers may be of any protocol revision.
 
 Tools and prompts are named server__name, resources server+uri. With --names plain
-a single server keeps its names.`,
-		Example: "  tenon gateway\n  tenon gateway --addr 127.0.0.1:8080 -s notes -s builtin:calc\n  tenon gateway --stdio",
+a single server keeps its names. --from uses the servers of another program's
+configuration.
+
+The configuration is read again when its files change or on SIGHUP, without an
+effect on open calls. On SIGTERM open calls have the time of --drain to end. An
+interrupt ends the gateway at once.`,
+		Example: "  tenon gateway\n  tenon gateway --from claude\n  tenon gateway --addr 127.0.0.1:8080 -s notes -s builtin:calc\n  tenon gateway --stdio\n  tenon gateway status",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := v.checkStdio(cmd.Flags()); err != nil {
@@ -50,7 +60,13 @@ a single server keeps its names.`,
 	f.BoolVar(&v.stdio, "stdio", false, "serve on standard input and output instead")
 	f.StringVar(&v.names, "names", "server", "how names look: `server` puts the server's name before them, plain leaves those of a single server as they are")
 	f.StringArrayVarP(&v.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
+	f.StringVar(&v.from, "from", "", "use the servers of this `program`: claude, claude-desktop, claude-code, cursor or vscode")
+	f.StringVar(&v.logFormat, "log-format", "text", "the format of the log on standard error: `text` or json")
+	f.StringVar(&v.logLevel, "log-level", "info", "the least important messages to log: `debug` (also each call), info, warn or error")
+	f.StringVar(&v.ops, "ops-addr", "", "serve /metrics, /status, /healthz and /readyz at this `address`, instead of beside the servers")
+	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
 	v.httpFlags(f)
+	c.AddCommand(p.gatewayStatusCommand())
 	return c
 }
 
@@ -73,54 +89,26 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	if v.names != "server" && v.names != "plain" {
 		return usagef("--names must be server or plain, not %q", v.names)
 	}
-	c, err := p.config()
+	if err := p.useFrom(v.from); err != nil {
+		return err
+	}
+	log, err := p.gatewayLog(v.logFormat, v.logLevel)
 	if err != nil {
 		return err
 	}
-	entries, err := p.entries(ctx, c, &hostFlags{servers: v.servers})
-	if err != nil {
+	if v.logFormat == "json" {
+		p.log = log
+	}
+	g := newGatewayRun(p, v, log)
+	defer g.close()
+	if err := g.apply(ctx); err != nil {
 		return err
 	}
-	switch {
-	case len(entries) == 0:
-		return usagef("no server is configured: add one with \"tenon config add\", or name one with -s")
-	case v.names == "plain" && len(entries) != 1:
-		return usagef("--names plain needs exactly one server, and there are %d: choose one with -s", len(entries))
+	if v.stdio {
+		defer g.follow(ctx)()
+		return stdio.Serve(context.WithoutCancel(ctx), &g.head, nil)
 	}
-	var fleet connect.Fleet
-	defer fleet.Close()
-	var servers []gateway.Upstream
-	for _, entry := range entries {
-		o, err := p.gatewayOptions(ctx, entry)
-		if err != nil {
-			return err
-		}
-		s, err := fleet.Add(entry, o)
-		if err != nil {
-			return err
-		}
-		servers = append(servers, gateway.Upstream{Name: entry.Name, Handler: s})
-	}
-	if v.names == "plain" {
-		h, err := p.gatewayChain(c, servers[0].Handler, nil)
-		if err != nil {
-			return err
-		}
-		return p.serveGateway(ctx, h, v)
-	}
-	r, err := gateway.NewRouter(servers, &gateway.Options{
-		Server: mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
-		Log:    slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	h, err := p.gatewayChain(c, r, r)
-	if err != nil {
-		return err
-	}
-	return p.serveGateway(ctx, h, v)
+	return g.serve(ctx)
 }
 
 // gatewayChain puts the links of the gateway before h, in the order of a call:
@@ -128,16 +116,6 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 // nil means that they are those of the only server.
 func (p *program) gatewayChain(c *config.Config, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
 	return h, nil
-}
-
-func (p *program) serveGateway(ctx context.Context, h mcp.Handler, v *gatewayFlags) error {
-	if v.stdio {
-		return stdio.Serve(context.WithoutCancel(ctx), h, nil)
-	}
-	v.announce = func(url string) {
-		p.note("To use it, add this to the configuration of your client:\n  {\"mcpServers\": {\"tenon\": {\"type\": \"http\", \"url\": %q}}}", url)
-	}
-	return p.serveHTTP(ctx, "gateway", h, &v.serving)
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no
@@ -163,7 +141,11 @@ func (p *program) gatewayOptions(ctx context.Context, entry config.Server) (*con
 		}},
 		//lint:ignore SA1019 servers of older revisions use it
 		Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil },
-		Warn:  func(warning string) { p.note("warning: %s: %s", entry.Name, warning) },
+		Warn: func(warning string) {
+			if !client.IsDeprecation(warning) { // the gateway declares them for its clients
+				p.note("warning: %s: %s", entry.Name, warning)
+			}
+		},
 	}
 	return o, nil
 }

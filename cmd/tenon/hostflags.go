@@ -108,6 +108,12 @@ func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 // of the configuration. It prints a note for each entry that is broken or not
 // approved, and skips it.
 func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) ([]config.Server, error) {
+	return p.usableEntries(ctx, c, d, func(name string, err error) { p.note("%s is not available: %v", name, err) })
+}
+
+// usableEntries is entries with a function that is called for each entry that is
+// skipped.
+func (p *program) usableEntries(ctx context.Context, c *config.Config, d *hostFlags, skipped func(name string, err error)) ([]config.Server, error) {
 	if len(d.servers) > 0 {
 		return p.chosen(ctx, d.servers)
 	}
@@ -121,7 +127,7 @@ func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) (
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			p.note("%s is not available: %v", e.Name, err)
+			skipped(e.Name, err)
 			continue
 		}
 		all = append(all, s)

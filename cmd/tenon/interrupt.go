@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -23,7 +24,7 @@ const (
 
 func endingOf(command string) onInterrupt {
 	switch command {
-	case "serve", "up", "inspect":
+	case "serve", "gateway", "up", "inspect":
 		return endWell
 	case "shell", "chat", "tap":
 		return endItself
@@ -37,13 +38,21 @@ func endingOf(command string) onInterrupt {
 // the process alive.
 func (p *program) wait(done <-chan int, signals <-chan os.Signal, cancel func()) int {
 	var late <-chan time.Time
-	for again := false; ; again = true {
+	for signalled := 0; ; {
 		select {
 		case code := <-done:
 			return code
 		case <-late:
 			return p.abandon()
-		case <-signals:
+		case sig := <-signals:
+			if f := p.reload.Load(); sig == syscall.SIGHUP && f != nil {
+				(*f)()
+				continue
+			}
+			if signalled++; signalled == 1 {
+				p.drain.Store(sig == syscall.SIGTERM)
+			}
+			again := signalled > 1
 			cancel()
 			switch onInterrupt(p.ends.Load()) {
 			case endSoon:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,8 +51,14 @@ type program struct {
 
 	dashed bool // of a line to complete: the cursor is after --
 
-	ctx  context.Context // of the run: ends with an interrupt
-	ends atomic.Int32    // the onInterrupt of its command
+	ctx    context.Context        // of the run: ends with an interrupt
+	ends   atomic.Int32           // the onInterrupt of its command
+	drain  atomic.Bool            // the run ends because of SIGTERM: open calls may end first
+	reload atomic.Pointer[func()] // what SIGHUP does; nil: it ends the run
+
+	from       []string     // programs whose servers are used; empty: those of our files
+	log        *slog.Logger // receives notes; nil: standard error does
+	unattended atomic.Bool  // no question can be asked any more, and none is answered by --yes
 }
 
 // The flags that all commands have.
@@ -305,8 +312,13 @@ func (p *program) stderr() *show.Printer {
 	return &show.Printer{W: p.err, Width: width(p.err), Color: p.colored(p.err)}
 }
 
-// note prints a message to standard error, unless --quiet is set.
+// note prints a message to standard error, unless --quiet is set, or writes it to
+// the log of --log-format json.
 func (p *program) note(format string, args ...any) {
+	if p.log != nil {
+		p.log.Warn(fmt.Sprintf(format, args...))
+		return
+	}
 	if !p.quiet {
 		p.noting.Lock()
 		defer p.noting.Unlock()
@@ -325,7 +337,9 @@ func (p *program) colored(w io.Writer) bool {
 }
 
 // interactive reports whether the user can be asked at a terminal.
-func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
+func (p *program) interactive() bool {
+	return !p.unattended.Load() && isTerminal(p.in) && isTerminal(p.err)
+}
 
 func isTerminal(stream any) bool {
 	f := fileOf(stream)

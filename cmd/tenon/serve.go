@@ -54,6 +54,10 @@ type serving struct {
 	card     string
 	public   string
 	announce func(url string) // called before the first request is served; may be nil
+
+	mount  func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
+	ready  func()                                 // called when requests are served; may be nil
+	ending func() time.Duration                   // called at the end, returns how long calls may take; nil: ten seconds
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -217,7 +221,10 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 		v.announce(at)
 	}
 	fmt.Fprintf(p.out, "Serving %s at %s\n", name, at)
-	return untilDone(ctx, web, l)
+	if v.ready != nil {
+		v.ready()
+	}
+	return untilDone(ctx, web, l, v.ending)
 }
 
 // handler returns the HTTP handler, with published documents by their paths.
@@ -240,6 +247,9 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	}
 	for path, h := range published {
 		mux.Handle(path, h)
+	}
+	if v.mount != nil {
+		v.mount(mux, guard != nil)
 	}
 	alive := &health{}
 	mux.Handle(healthPath, alive)
@@ -309,8 +319,9 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	return nil, nil
 }
 
-// untilDone serves until ctx ends, and then waits ten seconds for calls in flight.
-func untilDone(ctx context.Context, web *http.Server, l net.Listener) error {
+// untilDone serves until ctx ends, and then waits for calls in flight: for as long
+// as ending returns, or ten seconds.
+func untilDone(ctx context.Context, web *http.Server, l net.Listener, ending func() time.Duration) error {
 	served := make(chan error, 1)
 	go func() {
 		if web.TLSConfig != nil {
@@ -324,9 +335,16 @@ func untilDone(ctx context.Context, web *http.Server, l net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	limit := 10 * time.Second
+	if ending != nil {
+		limit = ending()
+	}
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer stop()
 	err := web.Shutdown(grace)
+	if err != nil {
+		web.Close()
+	}
 	<-served
 	return err
 }

@@ -98,7 +98,7 @@ func (p *program) withHeaders(entry config.Server) (config.Server, error) {
 }
 
 func (p *program) config() (*config.Config, error) {
-	o := &config.Options{Dir: p.project, UserDir: p.userDir, Keyring: p.keys.server}
+	o := &config.Options{Dir: p.project, UserDir: p.userDir, From: p.from, Keyring: p.keys.server}
 	if p.interactive() {
 		o.Input = p.input
 	}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A gatewayProcess is a gateway in a process of its own.
+type gatewayProcess struct {
+	cmd  *exec.Cmd
+	url  string
+	errs *told
+}
+
+func startGateway(t *testing.T, notify string, args ...string) *gatewayProcess {
+	t.Helper()
+	cmd := binary(t, append([]string{"gateway", "--addr", "127.0.0.1:0"}, args...)...)
+	set(cmd, "NOTIFY_SOCKET", notify)
+	p := &gatewayProcess{cmd: cmd, errs: &told{said: make(chan string, 1)}}
+	cmd.Stderr = p.errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	guard := time.AfterFunc(hangs, func() { cmd.Process.Kill() })
+	t.Cleanup(func() { guard.Stop(); cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err, p.errs)
+	}
+	_, p.url, _ = strings.Cut(strings.TrimSpace(line), " at ")
+	return p
+}
+
+// end waits for the end of the process and returns its exit code.
+func (p *gatewayProcess) end() int {
+	p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// calling makes a call in the background.
+func (p *gatewayProcess) calling(t *testing.T, tool string) <-chan int {
+	done := make(chan int, 1)
+	cmd := binary(t, "call", p.url, tool)
+	go func() {
+		code, _, _ := output(t, cmd)
+		done <- code
+	}()
+	return done
+}
+
+// TestGatewayDrains sends SIGTERM during a call: the gateway accepts no further
+// one, says that it is not ready, and ends with 0 when the call has ended.
+func TestGatewayDrains(t *testing.T) {
+	slow := newGate(t)
+	socket := filepath.Join(t.TempDir(), "notify")
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer systemd.Close()
+	states := make(chan string, 4)
+	go func() {
+		for b := make([]byte, 100); ; {
+			n, err := systemd.Read(b)
+			if err != nil {
+				return
+			}
+			states <- string(b[:n])
+		}
+	}()
+	p := startGateway(t, socket, "--ops-addr", "127.0.0.1:0", "-s", slow.url, "--names", "plain")
+	if s := <-states; s != "READY=1" {
+		t.Errorf("state %q", s)
+	}
+	done := p.calling(t, "pass")
+	eventually(t, func() bool { return slow.waiting.Load() == 1 })
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if s := <-states; s != "STOPPING=1" {
+		t.Errorf("state %q", s)
+	}
+	eventually(t, func() bool {
+		resp, err := http.Get(p.url)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err != nil
+	})
+	_, ops, _ := strings.Cut(p.errs.String(), "Metrics and status are at ")
+	ops, _, _ = strings.Cut(ops, "\n")
+	if code, body := get(t, ops+"/readyz", ""); code != http.StatusServiceUnavailable || body != "ending\n" {
+		t.Errorf("readiness: %d %s", code, body)
+	}
+	close(slow.open)
+	if code := <-done; code != 0 {
+		t.Errorf("the open call ended with %d", code)
+	}
+	if code := p.end(); code != 0 {
+		t.Errorf("the gateway ended with %d: %s", code, p.errs)
+	}
+}
+
+// TestGatewayEnds has the gateway end although a call stays open: at once on an
+// interrupt and on the second signal, and after the time of --drain.
+func TestGatewayEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		drain   string
+		signals []syscall.Signal
+		code    int
+	}{
+		"interrupt":      {"1h", []syscall.Signal{syscall.SIGINT}, 0},
+		"second SIGTERM": {"1h", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, exitInterrupted},
+		"limit":          {"100ms", []syscall.Signal{syscall.SIGTERM}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := newGate(t)
+			p := startGateway(t, "", "--drain", c.drain, "-s", slow.url, "--names", "plain")
+			done := p.calling(t, "pass")
+			eventually(t, func() bool { return slow.waiting.Load() == 1 })
+			p.cmd.Process.Signal(c.signals[0])
+			for _, again := range c.signals[1:] {
+				eventually(t, func() bool { return strings.Contains(p.errs.String(), "waiting for open calls") })
+				p.cmd.Process.Signal(again)
+			}
+			if code := p.end(); code != c.code {
+				t.Errorf("the gateway ended with %d: %s", code, p.errs)
+			}
+			<-done
+		})
+	}
+}
+
+// TestGatewayReloadsOnHangup reads the configuration again on SIGHUP, also if no
+// file has changed.
+func TestGatewayReloadsOnHangup(t *testing.T) {
+	p := startGateway(t, "", "-s", "builtin:calc")
+	p.cmd.Process.Signal(syscall.SIGHUP)
+	eventually(t, func() bool { return strings.Contains(p.errs.String(), "the configuration is in use") })
+	ctx, cancel := context.WithTimeout(t.Context(), hangs)
+	defer cancel()
+	cmd := binary(t, "call", p.url, "calc__add", "a=2", "b=3")
+	if code, out, errs := output(t, cmd); code != 0 || !strings.Contains(out, "5") {
+		t.Errorf("after the reload: %d %s %s %v", code, out, errs, ctx.Err())
+	}
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.end(); code != 0 {
+		t.Errorf("the gateway ended with %d: %s", code, p.errs)
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/internal/version"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// The paths for operators, beside healthPath.
+const (
+	readyPath   = "/readyz"
+	metricsPath = "/metrics"
+	statusPath  = "/status"
+)
+
+// mountOps adds the endpoints for operators. Without details there are neither
+// metrics nor a status, and readiness does not name servers: names of servers and
+// tools are not for everybody.
+func (g *gatewayRun) mountOps(mux *http.ServeMux, details bool) {
+	mux.HandleFunc("GET "+readyPath, func(w http.ResponseWriter, r *http.Request) { g.serveReady(w, details && g.isLocal(r)) })
+	if !details {
+		return
+	}
+	mux.Handle("GET "+metricsPath, g.local(g.serveMetrics))
+	mux.Handle("GET "+statusPath, g.local(g.serveStatus))
+}
+
+// local refuses requests for other hosts than this machine: a page of another
+// site whose name leads here must not read them.
+func (g *gatewayRun) local(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.isLocal(r) {
+			http.Error(w, "unknown host", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		h(w, r)
+	})
+}
+
+func (g *gatewayRun) isLocal(r *http.Request) bool {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+		host = name
+	}
+	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
+		return true // a page's host is a name
+	}
+	return host == "localhost" || slices.Contains(g.v.hosts, host)
+}
+
+// serveReady answers with 200 if the gateway takes calls: its servers are
+// connected or have failed, and it does not end. A server that failed does not
+// make the gateway unready.
+func (g *gatewayRun) serveReady(w http.ResponseWriter, details bool) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	var starting, down []string
+	for _, s := range g.serverStatus() {
+		switch connect.Phase(s.State) {
+		case connect.Starting:
+			starting = append(starting, s.Name)
+		case connect.Ready, connect.Degraded:
+		default:
+			down = append(down, s.Name)
+		}
+	}
+	switch {
+	case g.draining.Load():
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "ending\n")
+		return
+	case len(starting) > 0 && time.Since(g.started) < readyLimit:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "starting\n")
+	default:
+		io.WriteString(w, "ready\n")
+	}
+	if details && len(starting) > 0 {
+		fmt.Fprintf(w, "starting: %s\n", strings.Join(starting, ", "))
+	}
+	if details && len(down) > 0 {
+		fmt.Fprintf(w, "not available: %s\n", strings.Join(down, ", "))
+	}
+}
+
+// readyLimit is how long after its start a gateway may be unready because of
+// servers that are starting.
+const readyLimit = 30 * time.Second
+
+// A gatewayStatus is the answer at statusPath.
+type gatewayStatus struct {
+	Version  string                `json:"version"`
+	PID      int                   `json:"pid"`
+	Started  time.Time             `json:"started"`
+	State    string                `json:"state"` // running or ending
+	InFlight int                   `json:"callsInFlight"`
+	Reloads  int64                 `json:"reloads"`
+	Refused  int64                 `json:"reloadsRefused"`
+	Servers  []gatewayServerStatus `json:"servers"`
+}
+
+type gatewayServerStatus struct {
+	Name     string       `json:"name"`
+	State    string       `json:"state"`
+	Why      string       `json:"why,omitempty"`
+	Since    time.Time    `json:"since"`
+	Kind     string       `json:"kind"`
+	Revision mcp.Revision `json:"revision,omitempty"`
+	Tools    *int         `json:"tools,omitempty"` // missing: not read yet
+	Starts   int          `json:"starts"`
+	Calls    int          `json:"calls"`
+	Errors   int          `json:"errors"`
+}
+
+// serverStatus returns how the servers are, sorted by name.
+func (g *gatewayRun) serverStatus() []gatewayServerStatus {
+	g.mu.Lock()
+	var conns []*connect.Server
+	for _, s := range g.servers {
+		conns = append(conns, s.conn)
+	}
+	g.mu.Unlock()
+	tools := map[string]int{}
+	if g.router != nil {
+		for _, s := range g.router.Status() {
+			tools[s.Name] = s.Tools
+		}
+	}
+	all := []gatewayServerStatus{}
+	for _, conn := range conns {
+		s := conn.State()
+		one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
+		if n, ok := tools[s.Server]; ok && n >= 0 {
+			one.Tools = &n
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b gatewayServerStatus) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (g *gatewayRun) status() gatewayStatus {
+	s := gatewayStatus{Version: version.String(), PID: os.Getpid(), Started: g.started, State: "running", InFlight: g.head.InFlight(),
+		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Servers: g.serverStatus()}
+	if g.draining.Load() {
+		s.State = "ending"
+	}
+	return s
+}
+
+func (g *gatewayRun) serveStatus(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(g.status()) // a client that has gone needs no error
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/internal/version"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A gatewayRun is a gateway while it runs.
+//
+// apply reads the configuration, connects to the servers that are new or have
+// changed, and replaces the links of the chain; it runs at the start and for each
+// reload. The flow of a call is: head, the chain, the router, a connection.
+type gatewayRun struct {
+	p       *program
+	v       *gatewayFlags
+	log     *slog.Logger
+	started time.Time
+	head    gateway.Switch
+	router  *gateway.Router // nil with --names plain, and before the first apply
+
+	draining atomic.Bool
+	reloads  atomic.Int64
+	refused  atomic.Int64 // reloads of an invalid configuration
+
+	applying sync.Mutex // one apply at a time
+
+	mu      sync.Mutex
+	servers map[string]*gatewayServer    // in use, by name
+	open    map[*connect.Server]struct{} // in use or draining
+	closed  bool
+	files   []string    // of the configuration
+	applied []fileState // of the files, when they were last read
+}
+
+// A gatewayServer is a configured server and the connection to it.
+type gatewayServer struct {
+	entry config.Server
+	mark  string // differs if the entry does
+	conn  *connect.Server
+}
+
+func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) *gatewayRun {
+	return &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
+}
+
+// markOf returns a text that is the same for equal entries. It has secrets.
+func markOf(entry config.Server) string {
+	entry.Source = config.Source{}
+	text, _ := json.Marshal(entry) // has strings, maps and numbers only
+	return string(text)
+}
+
+// apply brings the gateway to the state that the configuration describes. If it
+// returns an error, nothing has changed.
+func (g *gatewayRun) apply(ctx context.Context) error {
+	g.applying.Lock()
+	defer g.applying.Unlock()
+	c, err := g.p.config()
+	if err != nil {
+		return err
+	}
+	g.setFiles(append(c.Files(), c.ApprovalsFile()))
+	entries, err := g.entries(ctx, c)
+	if err != nil {
+		return err
+	}
+	next, err := g.connect(ctx, entries)
+	if err != nil {
+		return err
+	}
+	if err := g.use(c, next); err != nil {
+		g.mu.Lock()
+		running := g.servers
+		g.mu.Unlock()
+		for name, s := range next {
+			if running[name] != s {
+				go g.release(s.conn)
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// entries returns the servers to use. A server that is in use stays as it is if
+// its entry cannot be used any more, such as without a variable.
+func (g *gatewayRun) entries(ctx context.Context, c *config.Config) ([]config.Server, error) {
+	var kept []config.Server
+	all, err := g.p.usableEntries(ctx, c, &hostFlags{servers: g.v.servers}, func(name string, err error) {
+		g.mu.Lock()
+		s := g.servers[name]
+		g.mu.Unlock()
+		if s != nil {
+			kept = append(kept, s.entry)
+			g.log.Warn("a server's entry cannot be used; the old one stays in use", "server", name, "error", err)
+			return
+		}
+		g.log.Warn("a server is left out", "server", name, "error", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(append(all, kept...), func(s config.Server) bool {
+		own := g.isOwn(s)
+		if own {
+			g.p.note("%s is left out: it is this gateway", s.Name)
+		}
+		return own
+	})
+	switch {
+	case len(all) == 0 && g.v.from != "":
+		return nil, usagef("the configuration of %s has no server that can be used", g.v.from)
+	case len(all) == 0:
+		return nil, usagef("no server is configured: add one with \"tenon config add\", name one with -s, or use those of another program with --from")
+	case g.v.names == "plain" && len(all) != 1:
+		return nil, usagef("--names plain needs exactly one server, and there are %d: choose one with -s", len(all))
+	}
+	return all, nil
+}
+
+// isOwn reports whether an entry leads back to this gateway, as the configuration
+// of a host does after the user has pasted what the gateway prints.
+func (g *gatewayRun) isOwn(s config.Server) bool {
+	if len(g.v.servers) > 0 {
+		return false
+	}
+	if s.Kind == config.Stdio {
+		name := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
+		return name == "tenon" && slices.Contains(s.Args, "gateway")
+	}
+	return !g.v.stdio && s.URL == g.v.scheme()+"://"+g.v.http+"/mcp"
+}
+
+// connect returns the servers of entries, with new connections where an entry is
+// new or has changed.
+func (g *gatewayRun) connect(ctx context.Context, entries []config.Server) (map[string]*gatewayServer, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, errors.New("the gateway ends")
+	}
+	next := map[string]*gatewayServer{}
+	for _, entry := range entries {
+		s := &gatewayServer{entry: entry, mark: markOf(entry)}
+		if was := g.servers[entry.Name]; was != nil && was.mark == s.mark {
+			next[entry.Name] = was
+			continue
+		}
+		o, err := g.p.gatewayOptions(ctx, entry)
+		if err != nil {
+			return nil, err
+		}
+		o.Changed = g.stateChanged
+		s.conn = connect.New(entry, o)
+		g.open[s.conn] = struct{}{}
+		next[entry.Name] = s
+	}
+	return next, nil
+}
+
+// use serves the servers of next instead of those of before, which are closed
+// when their calls have ended.
+func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error {
+	if g.v.names == "plain" {
+		return g.usePlain(c, next)
+	}
+	var ups []gateway.Upstream
+	for name, s := range next {
+		ups = append(ups, gateway.Upstream{Name: name, Handler: s.conn})
+	}
+	first := g.router == nil
+	if first {
+		r, err := gateway.NewRouter(ups, &gateway.Options{
+			Server:   mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
+			Released: func(u gateway.Upstream) { g.release(u.Handler.(*connect.Server)) },
+			Log:      g.log,
+		})
+		if err != nil {
+			return err
+		}
+		g.router = r
+	}
+	h, err := g.p.gatewayChain(c, g.router, g.router)
+	if err != nil {
+		return err
+	}
+	if !first {
+		if err := g.router.Update(ups); err != nil {
+			return err
+		}
+	}
+	g.setServers(next)
+	g.head.Set(h)
+	return nil
+}
+
+// usePlain serves a single server without a router.
+func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer) error {
+	var s *gatewayServer
+	for _, s = range next {
+	}
+	h, err := g.p.gatewayChain(c, s.conn, nil)
+	if err != nil {
+		return err
+	}
+	old := g.setServers(next)
+	drained := g.head.Set(h)
+	for _, was := range old {
+		if was.conn != s.conn {
+			go func() {
+				select {
+				case <-drained:
+				case <-time.After(g.v.drain): // a subscription does not end
+				}
+				g.release(was.conn)
+			}()
+		}
+	}
+	return nil
+}
+
+// setServers records the servers in use and returns those of before.
+func (g *gatewayRun) setServers(next map[string]*gatewayServer) (old map[string]*gatewayServer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	old, g.servers = g.servers, next
+	for name, s := range next {
+		if was := old[name]; was == nil && len(old) > 0 {
+			g.log.Info("a server was added", "server", name)
+		} else if was != nil && was != s {
+			g.log.Info("a server was replaced: its entry has changed", "server", name)
+		}
+	}
+	for name := range old {
+		if next[name] == nil {
+			g.log.Info("a server was removed; it is closed when its calls have ended", "server", name)
+		}
+	}
+	return old
+}
+
+// stateChanged logs that a server was connected. The router logs failures.
+func (g *gatewayRun) stateChanged(s connect.State) {
+	if s.Phase == connect.Ready {
+		g.log.Info("a server is connected", "server", s.Server, "revision", s.Revision, "starts", s.Starts)
+	}
+}
+
+// release closes a connection that is not used any more.
+func (g *gatewayRun) release(conn *connect.Server) {
+	g.mu.Lock()
+	_, open := g.open[conn]
+	delete(g.open, conn)
+	g.mu.Unlock()
+	if !open {
+		return
+	}
+	if err := conn.Close(); err != nil {
+		g.log.Info("a server did not end well", "server", conn.Name(), "error", err)
+	}
+	g.log.Debug("a server was closed", "server", conn.Name())
+}
+
+// close ends all connections.
+func (g *gatewayRun) close() {
+	if g.router != nil {
+		g.router.Close()
+	}
+	g.mu.Lock()
+	g.closed = true
+	open := g.open
+	g.open = nil
+	g.mu.Unlock()
+	var all sync.WaitGroup
+	for conn := range open {
+		all.Go(func() { conn.Close() })
+	}
+	all.Wait()
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+// interruptLimit bounds the time for polite ends of streams after an interrupt.
+const interruptLimit = 500 * time.Millisecond
+
+// serve serves the gateway over HTTP until ctx ends.
+func (g *gatewayRun) serve(ctx context.Context) error {
+	ops, err := g.listenOps()
+	if err != nil {
+		return err
+	}
+	if ops != nil {
+		defer ops.Close()
+	}
+	defer g.follow(ctx)()
+	g.v.announce = g.paste
+	g.v.mount = func(mux *http.ServeMux, guarded bool) {
+		if ops == nil {
+			g.mountOps(mux, !guarded)
+		}
+	}
+	g.v.ending = func() time.Duration {
+		g.draining.Store(true)
+		if !g.p.drain.Load() {
+			return interruptLimit
+		}
+		notifySystemd("STOPPING=1")
+		g.log.Info("ending: waiting for open calls", "calls", g.head.InFlight(), "limit", g.v.drain)
+		return g.v.drain
+	}
+	g.v.ready = func() { notifySystemd("READY=1") }
+	err = g.p.serveHTTP(ctx, "gateway", &g.head, &g.v.serving)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return usagef("%s is in use: \"tenon gateway status\" says whether another gateway runs there; choose another address with --addr", g.v.http)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		if n := g.head.InFlight(); n > 0 {
+			g.log.Warn("ended with open calls", "calls", n)
+		}
+		return nil
+	}
+	return err
+}
+
+// listenOps serves the endpoints for operators at --ops-addr. It returns nil
+// without that flag.
+func (g *gatewayRun) listenOps() (*http.Server, error) {
+	if g.v.ops == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", g.v.ops)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--ops-addr: %w", err)}
+	}
+	mux := http.NewServeMux()
+	g.mountOps(mux, true)
+	var h http.Handler = mux
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		guard, err := g.v.guard(l.Addr(), g.log)
+		if err != nil {
+			l.Close()
+			return nil, err
+		}
+		open := http.NewServeMux()
+		g.mountOps(open, false)
+		open.Handle(metricsPath, guard.Wrap(mux))
+		open.Handle(statusPath, guard.Wrap(mux))
+		h = open
+	}
+	s := streamable.NewHTTPServer(h)
+	go s.Serve(l) // ends with Close
+	g.p.note("Metrics and status are at http://%s", l.Addr())
+	return s, nil
+}

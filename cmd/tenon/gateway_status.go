@@ -1,0 +1,121 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+func (p *program) gatewayStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status [URL]",
+		Short: "Show what a gateway is doing",
+		Long: `Show the version, the servers and their states of the gateway at a URL; the default
+is http://127.0.0.1:7070. A gateway that requires authorization shows its status
+at the address of --ops-addr only.
+
+The exit code is 0 if all servers are available, 1 if one is not, and 4 if no
+gateway answers.`,
+		Example: "  tenon gateway status\n  tenon gateway status http://127.0.0.1:9090 --format json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("unexpected argument %q", args[1])
+			}
+			return p.gatewayStatus(cmd.Context(), args)
+		},
+	}
+}
+
+func (p *program) gatewayStatus(ctx context.Context, args []string) error {
+	out, err := p.printer()
+	if err != nil {
+		return err
+	}
+	at := "http://127.0.0.1:7070"
+	if len(args) == 1 {
+		at = args[0]
+	}
+	s, err := p.fetchStatus(ctx, at)
+	if err != nil {
+		return err
+	}
+	down := 0
+	for _, one := range s.Servers {
+		if one.State != "ready" && one.State != "degraded" {
+			down++
+		}
+	}
+	if out.Format != show.Text {
+		err = out.Value(s)
+	} else {
+		err = p.printStatus(s)
+	}
+	if err == nil && down > 0 {
+		err = errFound
+	}
+	return err
+}
+
+// fetchStatus reads the status of the gateway at a URL.
+func (p *program) fetchStatus(ctx context.Context, at string) (*gatewayStatus, error) {
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usagef("%q must be a URL, such as http://127.0.0.1:7070", at)
+	}
+	u.Path, u.RawQuery, u.Fragment = statusPath, "", ""
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.timeout, 10*time.Second))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("no gateway answers at %s: %w", u.Host, errors.Unwrap(err))
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("no status at %s: %s; a gateway that requires authorization shows it at its --ops-addr only", u, resp.Status)
+	}
+	var s gatewayStatus
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 4<<20)).Decode(&s); err != nil || s.Version == "" {
+		return nil, fmt.Errorf("what answers at %s is not a gateway", u)
+	}
+	return &s, nil
+}
+
+func (p *program) printStatus(s *gatewayStatus) error {
+	fmt.Fprintf(p.out, "tenon %s, process %d, %s for %s, %d calls in flight\n\n", visible.Line(s.Version), s.PID, visible.Line(s.State), since(s.Started), s.InFlight)
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tSTATE\tSINCE\tREVISION\tTOOLS\tCALLS\tERRORS\t")
+	for _, one := range s.Servers {
+		tools := "?"
+		if one.Tools != nil {
+			tools = fmt.Sprint(*one.Tools)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", visible.Line(one.Name), visible.Line(one.State), since(one.Since), cmp.Or(string(one.Revision), "-"), tools, one.Calls, one.Errors, visible.Line(one.Why))
+	}
+	return w.Flush()
+}
+
+// since returns how long ago a time was, in at most two units.
+func since(t time.Time) string {
+	d := time.Since(t).Round(time.Second)
+	if d >= 24*time.Hour {
+		return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+}
