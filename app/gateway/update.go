@@ -47,7 +47,7 @@ func (r *Router) newTable(servers []Upstream, old *table) (*table, error) {
 
 // same reports whether two Handlers are equal. Functions never are.
 func same(a, b mcp.Handler) bool {
-	return reflect.TypeOf(a).Comparable() && a == b
+	return a != nil && reflect.TypeOf(a).Comparable() && a == b
 }
 
 // has reports whether u is in the table.

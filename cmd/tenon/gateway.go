@@ -99,7 +99,10 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	if v.logFormat == "json" {
 		p.log = log
 	}
-	g := newGatewayRun(p, v, log)
+	g, err := newGatewayRun(p, v, log)
+	if err != nil {
+		return err
+	}
 	defer g.close()
 	if err := g.apply(ctx); err != nil {
 		return err

@@ -67,11 +67,10 @@ func (g *gatewayRun) serveReady(w http.ResponseWriter, details bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	var starting, down []string
 	for _, s := range g.serverStatus() {
-		switch connect.Phase(s.State) {
-		case connect.Starting:
+		switch {
+		case connect.Phase(s.State) == connect.Starting:
 			starting = append(starting, s.Name)
-		case connect.Ready, connect.Degraded:
-		default:
+		case !s.available():
 			down = append(down, s.Name)
 		}
 	}
@@ -121,6 +120,11 @@ type gatewayServerStatus struct {
 	Starts   int          `json:"starts"`
 	Calls    int          `json:"calls"`
 	Errors   int          `json:"errors"`
+}
+
+// available reports whether calls can be made.
+func (s gatewayServerStatus) available() bool {
+	return connect.State{Phase: connect.Phase(s.State)}.Usable()
 }
 
 // serverStatus returns how the servers are, sorted by name.

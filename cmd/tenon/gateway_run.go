@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/app/telemetry"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -31,6 +33,7 @@ type gatewayRun struct {
 	started time.Time
 	head    gateway.Switch
 	router  *gateway.Router // nil with --names plain, and before the first apply
+	tel     *telemetry.Telemetry
 
 	draining atomic.Bool
 	reloads  atomic.Int64
@@ -53,8 +56,12 @@ type gatewayServer struct {
 	conn  *connect.Server
 }
 
-func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) *gatewayRun {
-	return &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
+func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
+	g := &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
+	var err error
+	g.tel, err = telemetry.New(&telemetry.Options{Service: "tenon-gateway", Version: version.String(), Getenv: os.LookupEnv, Log: log})
+	g.addGauges()
+	return g, usage(err)
 }
 
 // markOf returns a text that is the same for equal entries. It has secrets.
@@ -204,7 +211,8 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error
 		}
 	}
 	g.setServers(next)
-	g.head.Set(h)
+	g.tel.Forget()
+	g.head.Set(mcp.Chain(h, g.tel.Middleware(g.router)))
 	return nil
 }
 
@@ -218,7 +226,7 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer) 
 		return err
 	}
 	old := g.setServers(next)
-	drained := g.head.Set(h)
+	drained := g.head.Set(mcp.Chain(h, g.tel.Middleware(onlyServer(s.entry.Name))))
 	for _, was := range old {
 		if was.conn != s.conn {
 			go func() {
@@ -231,6 +239,15 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer) 
 		}
 	}
 	return nil
+}
+
+// onlyServer is the name of the server whose names are those that clients use. It
+// does not know which tools there are, so metrics do not name them.
+type onlyServer string
+
+// Resolve implements [telemetry.Resolver].
+func (s onlyServer) Resolve(context.Context, string, string) (server, own string, ok bool) {
+	return string(s), "", true
 }
 
 // setServers records the servers in use and returns those of before.
@@ -275,8 +292,16 @@ func (g *gatewayRun) release(conn *connect.Server) {
 	g.log.Debug("a server was closed", "server", conn.Name())
 }
 
+// telemetryLimit bounds the time for telemetry that is not exported yet.
+const telemetryLimit = 3 * time.Second
+
 // close ends all connections.
 func (g *gatewayRun) close() {
+	limit, cancel := context.WithTimeout(context.Background(), telemetryLimit)
+	defer cancel()
+	if err := g.tel.Close(limit); err != nil {
+		g.log.Warn("some telemetry was not exported", "error", err)
+	}
 	if g.router != nil {
 		g.router.Close()
 	}

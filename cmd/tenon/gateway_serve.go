@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/telemetry"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
@@ -26,6 +27,9 @@ func (g *gatewayRun) serve(ctx context.Context) error {
 	}
 	defer g.follow(ctx)()
 	g.v.announce = g.paste
+	if g.tel.Traces() {
+		g.v.wrap = telemetry.HTTP
+	}
 	g.v.mount = func(mux *http.ServeMux, guarded bool) {
 		if ops == nil {
 			g.mountOps(mux, !guarded)

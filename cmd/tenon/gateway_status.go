@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 func (p *program) gatewayStatusCommand() *cobra.Command {
@@ -54,7 +54,7 @@ func (p *program) gatewayStatus(ctx context.Context, args []string) error {
 	}
 	down := 0
 	for _, one := range s.Servers {
-		if one.State != "ready" && one.State != "degraded" {
+		if !one.available() {
 			down++
 		}
 	}
@@ -90,8 +90,12 @@ func (p *program) fetchStatus(ctx context.Context, at string) (*gatewayStatus, e
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("no status at %s: %s; a gateway that requires authorization shows it at its --ops-addr only", u, resp.Status)
 	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read the status at %s: %w", u, err)
+	}
 	var s gatewayStatus
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 4<<20)).Decode(&s); err != nil || s.Version == "" {
+	if mcp.Unmarshal(body, &s) != nil || s.Version == "" {
 		return nil, fmt.Errorf("what answers at %s is not a gateway", u)
 	}
 	return &s, nil

@@ -56,6 +56,7 @@ type serving struct {
 	announce func(url string) // called before the first request is served; may be nil
 
 	mount  func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
+	wrap   func(http.Handler) http.Handler        // wraps all paths; may be nil
 	ready  func()                                 // called when requests are served; may be nil
 	ending func() time.Duration                   // called at the end, returns how long calls may take; nil: ten seconds
 }
@@ -214,6 +215,9 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 		}
 		defer closeLog()
 		web.Handler = logAccess(log, web.Handler)
+	}
+	if v.wrap != nil {
+		web.Handler = v.wrap(web.Handler)
 	}
 	web.TLSConfig = secure
 	at := fmt.Sprintf("%s://%s%s", v.scheme(), l.Addr(), streamable.Path)
