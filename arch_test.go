@@ -53,10 +53,11 @@ var importRules = map[string]importRule{
 	"schema":            {on: []string{"schema/internal/*", "internal/typo"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
 
 	"auth/tokens":         {on: []string{"internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
+	"auth/tokens/sealed":  {on: []string{"auth/tokens", "internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
 	"auth/fetch":          {extern: []string{jsonv2}, why: "every fetch from an address that a peer chose uses it"},
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
-	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
+	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/loginpage", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
 	"internal/eraconn/internal/clientcall": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
 	"internal/eraconn/internal/modern":     {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
@@ -85,6 +86,7 @@ var importRules = map[string]importRule{
 
 	"internal/conformance/*": {on: []string{"*"}, why: "programs for the official conformance suite, in nobody's binary"},
 
+	"internal/loginpage":    {why: "the pages of a login look the same wherever they are served, and know no login"},
 	"internal/restart":      {why: "restarting is the same for processes and connections, and knows neither"},
 	"internal/visible":      {why: "what a person is shown knows neither where it comes from nor where it is shown"},
 	"internal/timeoutpause": {why: "the code that asks a user and the code that has a timeout must not know each other"},

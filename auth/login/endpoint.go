@@ -131,18 +131,33 @@ func (p *endpoint) current(ctx context.Context) (*token, error) {
 			return nil, nil
 		case !now.ending():
 			return now, nil
-		case (now.Refresh == "" || tried) && !now.ended():
+		}
+		again := p.withoutUser(now)
+		switch {
+		case (again == nil || tried) && !now.ended():
 			return now, nil
-		case now.Refresh == "" || tried:
+		case again == nil || tried:
 			return nil, nil
 		}
-		if err := p.renew(ctx, now, forRenewal, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
+		if err := p.renew(ctx, now, forRenewal, func(ctx context.Context) (*token, error) { return again(ctx, now) }); err != nil {
 			if !now.ended() && ctx.Err() == nil {
 				return now, nil // the refresh failed, but the token is still valid
 			}
 			return nil, err
 		}
 	}
+}
+
+// withoutUser returns how an expiring token is renewed without a user; nil if it
+// cannot be.
+func (p *endpoint) withoutUser(t *token) func(context.Context, *token) (*token, error) {
+	switch {
+	case t.Refresh != "":
+		return p.refreshOnly
+	case p.transport.opts.Grant != nil:
+		return p.grantAgain
+	}
+	return nil
 }
 
 // renew replaces old by the result of work, unless another request has or does.
@@ -156,7 +171,7 @@ func (p *endpoint) renew(ctx context.Context, old *token, why purpose, work func
 	if r == nil {
 		if last := p.failed[why]; last.err != nil && time.Since(last.at) < pause {
 			p.mu.Unlock()
-			return last.err
+			return p.adopt(ctx, old, last.err)
 		}
 		r = p.start(ctx, why, work)
 	}
@@ -178,6 +193,21 @@ func (p *endpoint) renew(ctx context.Context, old *token, why purpose, work func
 		}
 		return context.Cause(ctx)
 	}
+}
+
+// adopt uses the token that another Transport has stored since old. If there is
+// none, it returns the error of the last renewal.
+func (p *endpoint) adopt(ctx context.Context, old *token, failed error) error {
+	newer := p.newer(ctx, old)
+	if newer == nil {
+		return failed
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now == old {
+		p.now = newer
+	}
+	return nil
 }
 
 // start begins a renewal. It continues as long as any request waits for it.

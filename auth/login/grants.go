@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 )
 
 // A Grant obtains tokens without a user. This package has
-// [ClientCredentials], [Enterprise] and [Workload].
+// [ClientCredentials], [TokenExchange], [Enterprise] and [Workload].
 type Grant interface {
 	// grant returns the token request.
 	grant(ctx context.Context, f *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error)
@@ -20,12 +21,14 @@ type Grant interface {
 	identity() *Client
 	// repeats reports whether the grant may be tried again with more scopes.
 	repeats() bool
+	// issuer returns the authorization server to use whatever the metadata of
+	// the server say; empty means that of the metadata.
+	issuer() string
 }
 
 const (
 	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 	grantBearer   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-	typeIDToken   = "urn:ietf:params:oauth:token-type:id_token"
 	typeIDJAG     = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
@@ -37,6 +40,7 @@ type ClientCredentials struct {
 
 func (g *ClientCredentials) identity() *Client { return &g.Client }
 func (g *ClientCredentials) repeats() bool     { return true }
+func (g *ClientCredentials) issuer() string    { return "" }
 
 func (g *ClientCredentials) grant(_ context.Context, _ *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error) {
 	if g.Client.Secret == "" && g.Client.Key == nil {
@@ -63,12 +67,16 @@ type Enterprise struct {
 	// IDPIssuer.
 	IDPClient Client
 	// IDToken returns the ID token of the user from the login at the
-	// identity provider.
+	// identity provider, or another token of the type SubjectType.
 	IDToken func(ctx context.Context) (string, error)
+	// SubjectType is the type of the token that IDToken returns. Empty means
+	// [TypeIDToken].
+	SubjectType string
 }
 
 func (g *Enterprise) identity() *Client { return &g.Client }
 func (g *Enterprise) repeats() bool     { return true }
+func (g *Enterprise) issuer() string    { return "" }
 
 // String returns the identity provider without secrets.
 func (g *Enterprise) String() string { return fmt.Sprintf("login by %q", g.IDPIssuer) }
@@ -96,10 +104,10 @@ func (g *Enterprise) grant(ctx context.Context, f *fetch.Client, s *server, reso
 	form := url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG},
 		"audience": {s.Issuer}, "resource": {resource},
-		"subject_token": {subject}, "subject_token_type": {typeIDToken},
+		"subject_token": {subject}, "subject_token_type": {cmp.Or(g.SubjectType, TypeIDToken)},
 	}
 	addScopes(form, scopes)
-	exchange := &tokenRequest{server: idp, form: form}
+	exchange := &tokenRequest{server: idp, form: form, subject: subject}
 	if g.IDPClient.ID != "" {
 		exchange.client = &g.IDPClient
 	}
@@ -112,7 +120,7 @@ func (g *Enterprise) grant(ctx context.Context, f *fetch.Client, s *server, reso
 	}
 	form = url.Values{"grant_type": {grantBearer}, "assertion": {got.AccessToken}, "resource": {resource}}
 	addScopes(form, scopes)
-	return &tokenRequest{server: s, client: &g.Client, form: form}, nil
+	return &tokenRequest{server: s, client: &g.Client, form: form, subject: subject}, nil
 }
 
 // Workload is the grant of a program whose platform identifies it with a JWT
@@ -131,7 +139,8 @@ type Workload struct {
 func (g *Workload) identity() *Client {
 	return &Client{ID: g.ClientID, Issuer: g.Issuer, AuthMethod: authNone}
 }
-func (g *Workload) repeats() bool { return false }
+func (g *Workload) repeats() bool  { return false }
+func (g *Workload) issuer() string { return "" }
 
 func (g *Workload) grant(ctx context.Context, _ *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error) {
 	if g.Assertion == nil {

@@ -176,7 +176,7 @@ func TestEnterprise(t *testing.T) {
 	w.wantOK(w.client(func(o *Options) { o.Grant = grant }))
 	for name, want := range map[string]string{
 		"grant_type": grantExchange, "requested_token_type": typeIDJAG, "audience": w.issuer.URL, "resource": w.url(),
-		"subject_token": "the-id-token", "subject_token_type": typeIDToken, "client_id": "there",
+		"subject_token": "the-id-token", "subject_token_type": TypeIDToken, "client_id": "there",
 	} {
 		if exchanged.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, exchanged.Get(name), want)

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (p *endpoint) renewed(ctx context.Context, old *token, c challenge, step bo
 	if newer := p.newer(ctx, old); newer != nil {
 		return newer, nil
 	}
-	prot, err := findProtection(ctx, p.fetch, p.url, c.metadata, p.transport.opts.Resource)
+	prot, err := p.protection(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -75,13 +76,26 @@ func (p *endpoint) renewed(ctx context.Context, old *token, c challenge, step bo
 	return got, err
 }
 
+// protection returns what protects the server: the options say it, or the
+// metadata of the server.
+func (p *endpoint) protection(ctx context.Context, c challenge) (*protection, error) {
+	o := &p.transport.opts
+	if o.AuthorizationServer == "" {
+		return findProtection(ctx, p.fetch, p.url, c.metadata, o.Resource)
+	}
+	return &protection{resource: cmp.Or(o.Resource, canonical(p.url)), issuers: []string{o.AuthorizationServer}}, nil
+}
+
 func (p *endpoint) wantsCredential(c challenge, err error) error {
 	return &CredentialError{Server: canonical(p.url), Schemes: c.schemes, Err: err}
 }
 
-// choose returns the authorization server of the configured client, or else
-// the first one.
+// choose returns the authorization server of the grant or of the configured
+// client, or else the first one.
 func (p *endpoint) choose(ctx context.Context, prot *protection) (*server, error) {
+	if g := p.transport.opts.Grant; g != nil && g.issuer() != "" {
+		return findServer(ctx, p.tokenClient(), g.issuer())
+	}
 	if len(prot.issuers) == 0 {
 		return findOwnServer(ctx, p.fetch, p.url)
 	}
@@ -90,6 +104,19 @@ func (p *endpoint) choose(ctx context.Context, prot *protection) (*server, error
 		issuer = c.Issuer
 	}
 	return findServer(ctx, p.fetch, issuer)
+}
+
+// tokenClient returns the client for requests to the authorization server. One
+// that the configuration names may be on this machine even if the server is not.
+func (p *endpoint) tokenClient() *fetch.Client {
+	if g := p.transport.opts.Grant; g != nil && g.issuer() != "" {
+		if u, err := url.Parse(g.issuer()); err == nil {
+			p.transport.mu.Lock()
+			defer p.transport.mu.Unlock()
+			return p.transport.client(onLoopback(u.Hostname()))
+		}
+	}
+	return p.fetch
 }
 
 // identity returns the configured client, if any.
@@ -137,16 +164,18 @@ func (p *endpoint) loginOnce(ctx context.Context, prot *protection, s *server, s
 		if err := p.bind(ctx, o.Grant.identity(), s.Issuer); err != nil {
 			return nil, err
 		}
-		ask, err = o.Grant.grant(ctx, p.fetch, s, prot.resource, scopes)
+		ask, err = o.Grant.grant(ctx, p.tokenClient(), s, prot.resource, scopes)
 	} else {
-		scopes = withOffline(scopes, s.ScopesSupported)
+		if !o.Online {
+			scopes = withOffline(scopes, s.ScopesSupported)
+		}
 		ask, err = p.authorizeUser(ctx, s, prot.resource, scopes, prove)
 	}
 	if err != nil {
 		return nil, err
 	}
 	ask.prover = prove
-	granted, err := ask.post(ctx, p.fetch)
+	granted, err := ask.post(ctx, p.tokenClient())
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +240,7 @@ func (p *endpoint) serverOf(ctx context.Context, t *token) (*server, error) {
 	if t.Own {
 		return findOwnServer(ctx, p.fetch, p.url)
 	}
-	return findServer(ctx, p.fetch, t.Issuer)
+	return findServer(ctx, p.tokenClient(), t.Issuer)
 }
 
 // newer returns the token that another process has stored since old, or nil.
@@ -286,7 +315,7 @@ func (p *endpoint) refresh(ctx context.Context, old *token, s *server) (*token, 
 	ask := &tokenRequest{server: s, client: client, prover: old.prover, form: url.Values{
 		"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}, "resource": {old.Resource},
 	}}
-	granted, err := ask.post(ctx, p.fetch)
+	granted, err := ask.post(ctx, p.tokenClient())
 	if err != nil {
 		return nil, fmt.Errorf("refresh the token: %w", err)
 	}

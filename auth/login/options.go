@@ -23,7 +23,7 @@ type Options struct {
 	Store tokens.Store
 
 	// Account separates the tokens of several users in one Store. Empty
-	// means a single user.
+	// means a single user. The users share the registration of the program.
 	Account string
 
 	// Client is the client registered at the authorization server by hand.
@@ -47,8 +47,16 @@ type Options struct {
 	// differs from its URL. Empty means the URL.
 	Resource string
 
-	// Grant gets tokens without a user: [ClientCredentials], [Enterprise] or
-	// [Workload]. Nil means that a user logs in.
+	// AuthorizationServer is the issuer of the authorization server. Empty
+	// means that of the server's metadata, which is not requested otherwise.
+	AuthorizationServer string
+
+	// Online requests no token for the time after the user has left
+	// (offline_access).
+	Online bool
+
+	// Grant gets tokens without a user: [ClientCredentials], [TokenExchange],
+	// [Enterprise] or [Workload]. Nil means that a user logs in.
 	Grant Grant
 
 	// Authorize shows a page to the user and returns the callback URL, which
@@ -134,7 +142,7 @@ func (o *Options) warn(format string, args ...any) {
 
 // key returns the key of an entry in the Store.
 func (o *Options) key(kind, name string) string {
-	if o.Account == "" {
+	if o.Account == "" || kind == "client" || kind == "issuer" {
 		return kind + " " + name
 	}
 	return kind + " " + name + " for " + o.Account

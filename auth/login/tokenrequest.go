@@ -111,6 +111,8 @@ type tokenRequest struct {
 	client *Client // nil means no client authentication
 	prover *prover // nil requests a bearer token
 	form   url.Values
+
+	subject string // a token of the user that a response must not repeat; empty if there is none
 }
 
 // post sends the request, and again if the server requires a nonce.
@@ -139,6 +141,9 @@ func (r *tokenRequest) post(ctx context.Context, f *fetch.Client) (*grantedToken
 		token, err := readToken(r.server.Issuer, status, body)
 		if refused, ok := errors.AsType[*ServerError](err); ok && refused.Code == "use_dpop_nonce" && fresh && !again {
 			continue
+		}
+		if err == nil && r.subject != "" && (token.AccessToken == r.subject || token.RefreshToken == r.subject) {
+			return nil, fmt.Errorf("authorization server %s returned the token of the user unchanged, which is not passed on", fetch.Redact(r.server.Issuer))
 		}
 		return token, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/auth/fetch"
@@ -102,6 +103,48 @@ func (t *Transport) Forget(ctx context.Context, address string) error {
 	}
 	defer unlock()
 	return t.store.Delete(ctx, key)
+}
+
+// Login logs in at the server at address now, instead of when it refuses a
+// request, and stores the token. It sends one request without a token, a ping,
+// for the challenge of the server. If another Transport has stored a token since,
+// Login uses that one.
+func (t *Transport) Login(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("invalid server address")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		return fmt.Errorf("invalid server address")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := t.base.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("log in at %s: %w", canonical(u), err)
+	}
+	_ = resp.Body.Close() // without reading: it may never end
+	var c challenge
+	if resp.StatusCode == http.StatusUnauthorized {
+		c = readChallenge(resp.Header)
+	}
+	p := t.endpoint(u)
+	return p.renew(ctx, nil, forRenewal, func(ctx context.Context) (*token, error) { return p.obtain(ctx, nil, c, false) })
+}
+
+// Token returns the access token that the Transport sends to the server at
+// address. It is nil if there is none, or if it has expired.
+func (t *Transport) Token(ctx context.Context, address string) (tokens.Secret, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("invalid server address")
+	}
+	now, err := t.endpoint(u).current(ctx)
+	if err != nil || now == nil {
+		return nil, err
+	}
+	return tokens.Secret(now.Access), nil
 }
 
 // LoggedIn reports whether the store has a token for the server at address. The

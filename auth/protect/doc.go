@@ -21,5 +21,6 @@
 // with 503, so that the client keeps its token and tries again.
 //
 // The handler gets the [Principal] but no Authorization header, so it cannot
-// pass the token on to a third party.
+// pass the token on to a third party. A gateway that exchanges the token asks for
+// it with KeepToken.
 package protect

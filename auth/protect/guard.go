@@ -33,7 +33,7 @@ type Guard struct {
 
 // Wrap returns a handler that calls h only for requests with a valid token
 // and the required scopes. h gets the caller from [Principal], but neither
-// the token nor its proof. The returned handler also serves the metadata
+// the token (see KeepToken in [Options]) nor its proof. The returned handler also serves the metadata
 // document, if it receives requests for it. A CORS preflight, which never
 // has a token, is passed to h without a body. A stream of notifications ends
 // when its token expires.
@@ -60,6 +60,9 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			return
 		}
 		ctx := context.WithValue(r.Context(), principalKey{}, principal)
+		if g.opts.KeepToken {
+			ctx = withToken(ctx, r)
+		}
 		if isStream(r) && !until.IsZero() {
 			limited, cancel := context.WithDeadline(ctx, until.Add(skew))
 			defer cancel()
@@ -258,4 +261,24 @@ func (no *refusal) body() []byte {
 	b := rawjson.AppendString([]byte(`{"error":`), code)
 	b = rawjson.AppendString(append(b, `,"error_description":`...), description)
 	return append(b, "}\n"...)
+}
+
+// Identify returns the principal of a token that a user has given in another way
+// than in the Authorization header of a request, such as on a login page that the
+// resource server shows in a browser. It verifies the token as [Guard.Wrap] does,
+// except that it needs neither scopes nor a proof of possession. r is the request
+// that it came with. The error says nothing about the token.
+func (g *Guard) Identify(ctx context.Context, token string, r *http.Request) (*mcp.Principal, error) {
+	if len(token) > maxToken || !isToken(token) {
+		return nil, invalid("the token is empty or has invalid characters")
+	}
+	id, err := g.verifier.Verify(ctx, token, r)
+	if err != nil {
+		return nil, err
+	}
+	if id == nil || id.Principal.ID == "" {
+		return nil, invalid("the token has no subject")
+	}
+	principal := id.Principal
+	return &principal, nil
 }

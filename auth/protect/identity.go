@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -106,6 +107,34 @@ type principalKey struct{}
 func Principal(r *http.Request) *mcp.Principal {
 	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
 	return p
+}
+
+type tokenKey struct{}
+
+// A keptToken is the token of a caller. It is not printed.
+type keptToken struct{ text string }
+
+func (keptToken) String() string               { return "(token)" }
+func (t keptToken) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(t.String())) }
+func (t keptToken) LogValue() slog.Value       { return slog.StringValue(t.String()) }
+
+// withToken returns a context that has the token of a request that was
+// admitted.
+func withToken(ctx context.Context, r *http.Request) context.Context {
+	given, no := readCredentials(r)
+	if no != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, tokenKey{}, keptToken{given.token})
+}
+
+// Token returns the verified token of the caller of a request that passed
+// [Guard.Wrap] with KeepToken, or "". ctx is the context of the request, or of an
+// MCP call in it. The token is for this resource only: exchange it (RFC 8693),
+// and never pass it on.
+func Token(ctx context.Context) string {
+	t, _ := ctx.Value(tokenKey{}).(keptToken)
+	return t.text
 }
 
 const maxToken = 16 << 10

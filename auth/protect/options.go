@@ -58,6 +58,11 @@ type Options struct {
 	// need a proof and others do not.
 	DPoP *DPoP
 
+	// KeepToken lets [Token] return the token of the caller, for a gateway
+	// that exchanges it for a token of its own. Such a handler must not send
+	// it anywhere else. If unset, the handler cannot get the token.
+	KeepToken bool
+
 	// MaxBody is the maximum number of bytes of a POST body if Require is
 	// set, since the body must be read. 0 means 4 MiB.
 	MaxBody int
