@@ -74,26 +74,6 @@ type Server struct {
 	approvals *Approvals // checked by MayStart
 }
 
-// OAuth configures the login at a server's authorization server.
-type OAuth struct {
-	ClientID     string
-	ClientSecret string
-	Issuer       string   // empty means the first in the server's metadata
-	Scopes       []string // requested in addition to those that the server requires
-	Resource     string   // resource identifier of the server, if it is not its URL
-
-	// RedirectURI receives the browser after the login. In a file callbackPort
-	// may set it to a port on this machine. Empty means any free port.
-	RedirectURI string
-
-	// ClientIDMetadataURL is a client ID metadata document used as client ID.
-	ClientIDMetadataURL string
-
-	// Proxy is the proxy for metadata and tokens: a URL, or "environment" for
-	// HTTPS_PROXY and NO_PROXY. Empty means none.
-	Proxy string
-}
-
 // A Source is the place of an entry.
 type Source struct {
 	File string

@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -169,47 +167,4 @@ func CheckName(name string) error {
 		return fmt.Errorf("the server name %q starts or ends with a space", name)
 	}
 	return nil
-}
-
-var oauthMembers = []string{"clientId", "clientSecret", "issuer", "scopes", "scope", "resource", "redirectUri", "callbackPort", "clientIdMetadataUrl", "proxy"}
-
-func (e *Entry) readOAuth(n node) error {
-	o := &OAuth{}
-	e.OAuth = o
-	return n.eachMember(func(m member) (err error) {
-		v := m.value
-		switch m.name {
-		case "clientId":
-			o.ClientID, err = v.text()
-		case "clientSecret":
-			o.ClientSecret, err = v.text()
-		case "issuer":
-			o.Issuer, err = v.text()
-		case "scopes", "scope":
-			if v.raw[0] == '[' {
-				o.Scopes, err = v.texts()
-				break
-			}
-			var s string
-			s, err = v.text()
-			o.Scopes = strings.Fields(s)
-		case "resource":
-			o.Resource, err = v.text()
-		case "redirectUri":
-			o.RedirectURI, err = v.text()
-		case "callbackPort":
-			port, bad := strconv.ParseUint(string(v.raw), 10, 16)
-			if bad != nil || port == 0 {
-				return v.errorf("must be a port, 1 to 65535")
-			}
-			o.RedirectURI = "http://" + net.JoinHostPort("localhost", string(v.raw)) + "/callback"
-		case "clientIdMetadataUrl":
-			o.ClientIDMetadataURL, err = v.text()
-		case "proxy":
-			o.Proxy, err = v.text()
-		default:
-			e.Warnings = append(e.Warnings, fmt.Sprintf("unknown member %q in oauth is ignored%s", m.name, didYouMean(m.name, oauthMembers)))
-		}
-		return err
-	})
 }

@@ -185,22 +185,6 @@ func (x *expander) keyring(v variable) (string, error) {
 	return value, nil
 }
 
-func (x *expander) oauth() *OAuth {
-	if x.e.OAuth == nil {
-		return nil
-	}
-	o := *x.e.OAuth
-	for place, p := range map[string]*string{"oauth.clientId": &o.ClientID, "oauth.clientSecret": &o.ClientSecret, "oauth.issuer": &o.Issuer,
-		"oauth.resource": &o.Resource, "oauth.redirectUri": &o.RedirectURI, "oauth.clientIdMetadataUrl": &o.ClientIDMetadataURL, "oauth.proxy": &o.Proxy} {
-		*p = x.fill(place, *p)
-	}
-	o.Scopes = slices.Clone(o.Scopes)
-	for i, s := range o.Scopes {
-		o.Scopes[i] = x.fill("oauth.scopes", s)
-	}
-	return &o
-}
-
 // builtin splits the text before it expands variables, so that values may have
 // any characters.
 func (x *expander) builtin(s *Server) {
@@ -229,6 +213,11 @@ func (x *expander) check(s Server) {
 	case HTTP, SSE:
 		if err := checkURL(s.URL); err != nil {
 			x.fail("url", "%v", err)
+		}
+		if s.OAuth != nil {
+			if err := s.OAuth.check(s.Source.Project); err != nil {
+				x.fail("oauth", "%w", err)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {

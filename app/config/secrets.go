@@ -70,6 +70,7 @@ func (x *expander) secrets(s Server) []string {
 	passwordIn(s.URL, add)
 	if s.OAuth != nil {
 		add(s.OAuth.ClientSecret, true)
+		add(s.OAuth.IDPClientSecret, true)
 		passwordIn(s.OAuth.Proxy, add)
 	}
 	return slices.Collect(maps.Keys(found))

@@ -121,7 +121,8 @@ func (e *Entry) texts(see func(place, text string)) {
 	}
 	see("builtin", e.Builtin)
 	if o := e.OAuth; o != nil {
-		for _, s := range append([]string{o.ClientID, o.ClientSecret, o.Issuer, o.Resource, o.RedirectURI, o.ClientIDMetadataURL, o.Proxy}, o.Scopes...) {
+		o.eachText(func(_ string, text *string) { see("oauth", *text) })
+		for _, s := range o.Scopes {
 			see("oauth", s)
 		}
 	}

@@ -98,16 +98,7 @@ func (e Entry) json() string {
 	w.table("headers", e.Headers)
 	if o := e.OAuth; o != nil {
 		w.name("oauth")
-		w.open()
-		w.text("clientId", o.ClientID)
-		w.text("clientSecret", o.ClientSecret)
-		w.text("issuer", o.Issuer)
-		w.list("scopes", o.Scopes)
-		w.text("resource", o.Resource)
-		w.text("redirectUri", o.RedirectURI)
-		w.text("clientIdMetadataUrl", o.ClientIDMetadataURL)
-		w.text("proxy", o.Proxy)
-		w.close()
+		o.json(&w)
 	}
 	w.text("builtin", e.Builtin)
 	if e.Timeout > 0 {

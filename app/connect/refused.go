@@ -24,6 +24,9 @@ func (e *LoginError) Error() string {
 	return fmt.Sprintf("server %s wants you to log in: run tenon auth login %s", e.Server, e.target)
 }
 
+// LoginRequired returns true. Package gateway detects such errors by this method.
+func (e *LoginError) LoginRequired() bool { return true }
+
 // A CredentialError reports that a server responded with 401 and that its
 // credential, such as an API key, is missing or wrong.
 type CredentialError struct {

@@ -42,6 +42,19 @@ type Options struct {
 	// Tokens stores logins. Nil stores them in memory.
 	Tokens tokens.Store
 
+	// Account separates the logins of several users in Tokens, as in
+	// [login.Options].
+	Account string
+
+	// Subject returns the token of the user for whom the connection is made, for
+	// the grants of an entry that exchange it. Nil means that such entries cannot
+	// be used.
+	Subject func(ctx context.Context) (string, error)
+
+	// Transport sends the requests to HTTP servers. Nil means
+	// [http.DefaultTransport].
+	Transport http.RoundTripper
+
 	// Proxy chooses the proxy for metadata and tokens of servers whose entry has
 	// none, as in [login.Options]. Nil means none.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -102,10 +115,11 @@ type Server struct {
 	state   State
 	closed  bool
 	pages   *login.PageLimit
-	logins  int     // requests that wait for the user to log in
-	before  Phase   // the phase before the login
-	changes []State // changes to report
-	emitter bool    // a goroutine is reporting them
+	granted tokens.Memory // tokens that a grant can get again
+	logins  int           // requests that wait for the user to log in
+	before  Phase         // the phase before the login
+	changes []State       // changes to report
+	emitter bool          // a goroutine is reporting them
 }
 
 // New starts the server of an entry in the background. A disabled entry starts

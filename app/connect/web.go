@@ -29,6 +29,9 @@ func (sseLink) pid() int          { return 0 }
 func (sseLink) lastWords() string { return "" }
 
 func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
+	if err := s.checkGrant(); err != nil {
+		return nil, err
+	}
 	transport, header := s.roundTripper(watch), s.header()
 	old := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: transport}, Header: header, Options: *s.dialOptions("", watch)}
 	e := &streamclient.Endpoint{
@@ -53,6 +56,9 @@ func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (li
 }
 
 func (s *Server) oldWeb(ctx context.Context, watch Watcher) (link, error) {
+	if err := s.checkGrant(); err != nil {
+		return nil, err
+	}
 	e := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: s.roundTripper(watch)}, Header: s.header(), Options: *s.dialOptions("", watch)}
 	conn, err := e.Connect(ctx, s.profile)
 	if err != nil {
@@ -78,7 +84,11 @@ func (s *Server) warn(warning string) {
 // roundTripper returns the transport with watcher and login. The watcher is below
 // the login, so that it sees what is really sent; it redacts secrets itself.
 func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
-	return &loggedIn{s, login.New(s.loginOptions(tokenWatcher{s, watch.RoundTripper(http.DefaultTransport)}))}
+	base := s.opts.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &loggedIn{s, login.New(s.loginOptions(tokenWatcher{s, watch.RoundTripper(base)}))}
 }
 
 // tokenWatcher registers the tokens that are sent as secrets.
@@ -101,17 +111,11 @@ func (t tokenWatcher) CloseIdleConnections() {
 }
 
 func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
-	o := &login.Options{Base: base, Store: s.opts.Tokens, ClientName: "Tenon", Warn: s.warn, Pages: s.loginPages()}
-	if oauth := s.entry.OAuth; oauth != nil {
-		o.Scopes, o.Resource = oauth.Scopes, oauth.Resource
-		if oauth.ClientID != "" {
-			o.Client = &login.Client{ID: oauth.ClientID, Secret: oauth.ClientSecret, Issuer: oauth.Issuer}
-		}
-		o.RedirectURI, o.ClientIDMetadataURL = oauth.RedirectURI, oauth.ClientIDMetadataURL
-	}
-	o.Proxy = s.opts.Proxy
-	if oauth := s.entry.OAuth; oauth != nil && oauth.Proxy != "" {
-		o.Proxy = Proxy(oauth.Proxy)
+	o := LoginOptions(s.entry, s.opts.Proxy)
+	o.Base, o.Store, o.Account, o.Warn, o.Pages = base, s.opts.Tokens, s.opts.Account, s.warn, s.loginPages()
+	if grant, err := s.grant(); err == nil && grant != nil { // checkGrant has reported the error
+		o.Grant, o.Store = grant, &s.granted
+		return o
 	}
 	if s.opts.NoLogin {
 		o.NoLogin = &LoginError{Server: s.entry.Name, target: s.target()}

@@ -134,6 +134,8 @@ type authority struct {
 	codes    map[string]string // redirect URI by code
 	logins   int
 	accepted bool // whether the token is good; it can be withdrawn
+	forms    []url.Values
+	headers  []http.Header // of requests to the MCP server
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -162,6 +164,9 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case streamable.Path:
+		a.mu.Lock()
+		a.headers = append(a.headers, r.Header.Clone())
+		a.mu.Unlock()
 		if !good {
 			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+a.web.URL+`/.well-known/oauth-protected-resource/mcp"`)
 			w.WriteHeader(http.StatusUnauthorized)
@@ -182,7 +187,9 @@ func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		json.NewEncoder(w).Encode(in)
 	case "/token":
+		r.ParseForm()
 		a.mu.Lock()
+		a.forms = append(a.forms, r.PostForm)
 		a.logins++
 		a.accepted = true
 		token := fmt.Sprint("token-", a.logins)

@@ -65,13 +65,7 @@ func newTransport(o Options) *transport {
 func (t *transport) dialing(judge func(netip.Addr) error) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout: t.timeout,
-		Control: func(_, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return fmt.Errorf("%w: %q is not an IP address and a port", ErrRefused, clip(address))
-			}
-			return judge(at.Addr())
-		},
+		Control: control(judge),
 	}
 	return &http.Transport{
 		Proxy:                  nil,
@@ -83,6 +77,25 @@ func (t *transport) dialing(judge func(netip.Addr) error) *http.Transport {
 		MaxConnsPerHost:        16,
 		MaxResponseHeaderBytes: maxHeader,
 	}
+}
+
+// control returns the Control function of a [net.Dialer] that calls judge for each
+// address.
+func control(judge func(netip.Addr) error) func(network, address string, c syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("%w: %q is not an IP address and a port", ErrRefused, clip(address))
+		}
+		return judge(at.Addr())
+	}
+}
+
+// Control returns a function for the Control field of a [net.Dialer] that refuses
+// the addresses that a Client with these options refuses, for connections that a
+// Client cannot make. It sees the address that a name was resolved to.
+func (o Options) Control() func(network, address string, c syscall.RawConn) error {
+	return control(newTransport(o).checkAddress)
 }
 
 func (t *transport) CloseIdleConnections() {
