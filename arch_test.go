@@ -119,7 +119,7 @@ var importRules = map[string]importRule{
 	"app/tasklist":  {on: []string{"mcp", "internal/safefile"}, why: "a list of tasks in a file knows neither the host nor the command line, which share it"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "ext/tasks", "ext/skills", "app/args", "app/llm", "app/permit", "app/config", "app/tasklist", "internal/bm25", "internal/redact", "internal/toolname", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
-	"app/gateway":   {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "internal/toolname"}, why: "a gateway is a Handler over Handlers: it knows no message, era or transport"},
+	"app/gateway":   {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema", "internal/toolname"}, why: "a gateway is a Handler over Handlers: it knows no message, era or transport"},
 	"app/telemetry": {on: []string{"mcp"}, why: "it observes calls of any Handler and sends what it measured; it knows no gateway"},
 	"app/weblogin":  {on: []string{"mcp", "auth/login", "auth/tokens", "app/gateway", "internal/loginpage"}, why: "logins of a gateway's users are pages in a browser: it knows neither servers nor connections"},
 	"app/store":     {on: []string{"app/host", "app/llm", "app/store/internal/sqlitefile"}, why: "the only place that knows where sessions are kept"},

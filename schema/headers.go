@@ -57,6 +57,55 @@ func (h *Header) Value(args json.RawMessage) (text string, present bool, err err
 	return utoa(size), true, nil
 }
 
+// Match returns an error if a request does not repeat the argument in its header
+// as it must. value is the header decoded as text; present is false if there is
+// none.
+func (h *Header) Match(value string, present bool, args json.RawMessage) error {
+	text, wanted, err := h.Value(args)
+	switch {
+	case err != nil:
+		return err
+	case !wanted && present:
+		return h.mismatch("header Mcp-Param-%s is present, but the argument %s is absent or null")
+	case wanted && !present:
+		return h.mismatch("header Mcp-Param-%s is missing: it must repeat the argument %s")
+	case wanted && !sameText(h.Type, value, text):
+		return h.mismatch("header Mcp-Param-%s differs from the argument %s")
+	}
+	return nil
+}
+
+func (h *Header) mismatch(format string) error {
+	return fmt.Errorf(format, h.Name, words.Quote(strings.Join(h.Path, ".")))
+}
+
+// sameText reports whether a header has the value of an argument. Integers are
+// compared by value: 42.0 equals 42. A header has no leading zeros, no plus
+// sign and no exponent.
+func sameText(kind, got, want string) bool {
+	if kind != "integer" || got == want {
+		return got == want && (kind != "integer" || isDecimalInteger(got))
+	}
+	if !isDecimalInteger(got) {
+		return false
+	}
+	digits, _, _ := strings.Cut(got, ".")
+	if digits == "-0" {
+		digits = "0"
+	}
+	return digits == want
+}
+
+// isDecimalInteger reports whether text is a decimal integer, optionally followed by a
+// point and zeros.
+func isDecimalInteger(text string) bool {
+	digits, zeros, point := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	if point && (zeros == "" || strings.Trim(zeros, "0") != "") {
+		return false
+	}
+	return digits != "" && strings.Trim(digits, "0123456789") == "" && (digits == "0" || digits[0] != '0')
+}
+
 const headerKey = "x-mcp-header"
 
 // Headers returns the properties with x-mcp-header, in the order of the schema.

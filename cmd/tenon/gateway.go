@@ -118,7 +118,7 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 // limit, audit, policy, guard, search. Names says whose the names in calls are;
 // nil means that they are those of the only server.
 func (p *program) gatewayChain(c *config.Config, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
-	return h, nil
+	return gateway.CheckHeaders()(h), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no
