@@ -36,13 +36,22 @@ var mayFail = map[string]bool{
 	"sep-2640-client-verify-digest": true, "sep-2640-client-verify-size": true, "sep-2640-client-verify-frontmatter": true,
 }
 
-// impossible are the scenarios that cannot pass through a gateway before a server
-// that it speaks 2025-11-25 with, and why.
-var impossible = map[string]string{
-	"server-stateless":                              "a server of 2025-11-25 finds out that a capability is missing when it asks, not before the call",
-	"input-required-result-basic-elicitation":       "the requests of a server of 2025-11-25 have no keys, so the key is the gateway's",
-	"input-required-result-multiple-input-requests": "a server of 2025-11-25 asks one thing after the other",
+// impossible are the scenarios that cannot pass through a gateway, and why.
+var impossible = map[string]map[string]string{
+	gateway: {"server-sse-polling": polling},
+	olderGateway: {
+		"server-sse-polling":                            polling,
+		"server-stateless":                              "a server of 2025-11-25 finds out that a capability is missing when it asks, not before the call",
+		"input-required-result-basic-elicitation":       "the requests of a server of 2025-11-25 have no keys, so the key is the gateway's",
+		"input-required-result-multiple-input-requests": one,
+		"tasks-mrtr-input":                              one,
+	},
 }
+
+const (
+	polling = "the tool closes its server's stream, not that of the gateway"
+	one     = "a server of 2025-11-25 asks one thing after the other"
+)
 
 // A leg is one run of the suite.
 type leg struct {
@@ -103,6 +112,12 @@ func (l *leg) kind() string {
 	return kind
 }
 
+// impossible returns why a scenario cannot pass; empty if it can.
+func (l *leg) impossible(name string) string {
+	kind, _, _ := strings.Cut(l.name, "-")
+	return impossible[kind][name]
+}
+
 // The gateways before the server: one speaks 2026-07-28 with it, the other
 // 2025-11-25.
 const (
@@ -160,7 +175,7 @@ func (l *leg) require(dir string) error {
 	_, revision, _ := strings.Cut(l.name, "-")
 	for _, name := range unscored[kind] {
 		// Not each of them applies to each revision.
-		if revision == byName || l.scenarios[name] != nil {
+		if (revision == byName || l.scenarios[name] != nil) && l.impossible(name) == "" {
 			l.required[name] = true
 		}
 	}
@@ -170,7 +185,7 @@ func (l *leg) require(dir string) error {
 	names, err := listed(filepath.Join(dir, revision+".yaml"), kind)
 	for _, name := range names {
 		l.scored[name] = true
-		if !strings.HasPrefix(l.name, olderGateway) || impossible[name] == "" {
+		if l.impossible(name) == "" {
 			l.required[name] = true
 		}
 	}

@@ -41,9 +41,9 @@ func main() {
 	}
 	printTable(os.Stdout, legs)
 	for _, l := range legs {
-		for _, name := range sortedKeys(l.scored) {
-			if !l.required[name] && !l.good(name) {
-				fmt.Printf("%s: %s is not required: %s\n", l.title(), name, impossible[name])
+		for _, name := range sortedKeys(l.scenarios) {
+			if why := l.impossible(name); why != "" && !l.good(name) {
+				fmt.Printf("%s: %s is not required: %s\n", l.title(), name, why)
 			}
 		}
 	}
