@@ -5,16 +5,34 @@ package config
 type Gateway struct {
 	// Logins configures the logins of users at servers.
 	Logins GatewayLogins
+
+	// Tools and Prompts change how clients see them, by the name that they have
+	// otherwise: server__name.
+	Tools, Prompts map[string]GatewayName
+
+	// Sets are selections by name.
+	Sets map[string]GatewaySet
+
+	// Search gives clients two tools, search and invoke, instead of all tools.
+	Search bool
 }
 
 // gatewayMembers are the members of "gateway".
-var gatewayMembers = []string{"logins"}
+var gatewayMembers = []string{"logins", "tools", "prompts", "sets", "search"}
 
 func readGateway(n node) (g Gateway, err error) {
 	err = n.eachMember(func(m member) (err error) {
 		switch m.name {
 		case "logins":
 			g.Logins, err = readGatewayLogins(m.value)
+		case "tools":
+			g.Tools, err = readNames(m.value)
+		case "prompts":
+			g.Prompts, err = readNames(m.value)
+		case "sets":
+			g.Sets, err = readSets(m.value)
+		case "search":
+			g.Search, err = m.value.bool()
 		default:
 			err = m.unknown(gatewayMembers)
 		}

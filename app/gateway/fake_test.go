@@ -16,13 +16,14 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // A fake is a server whose behaviour the test decides.
 type fake struct {
-	declares string // capabilities; empty means tools and resources
-	tools    func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
-	listen   func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
-	other    func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
-	dead     atomic.Bool
-	reads    atomic.Int32 // counts tools/list
-	listens  atomic.Int32
+	declares     string // capabilities; empty means tools and resources
+	instructions string
+	tools        func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
+	listen       func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
+	other        func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
+	dead         atomic.Bool
+	reads        atomic.Int32 // counts tools/list
+	listens      atomic.Int32
 }
 
 // toolsOf returns a tools/list with these elements.
@@ -54,7 +55,7 @@ func (f *fake) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if declares == "" {
 			declares = `{"tools":{"listChanged":true},"resources":{"subscribe":true}}`
 		}
-		return mcp.Result{Body: json.RawMessage(`{"capabilities":` + declares + `}`)}, nil
+		return mcp.Result{Body: json.RawMessage(`{"capabilities":` + declares + `,"instructions":"` + f.instructions + `"}`)}, nil
 	case mcp.MethodToolsList:
 		f.reads.Add(1)
 		handle = f.tools
@@ -75,12 +76,21 @@ func (f *fake) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // The fakes are connected.
 func routed(t *testing.T, servers map[string]*fake, test func(t *testing.T, r *Router)) {
 	t.Helper()
+	routedWith(t, Options{}, servers, test)
+}
+
+// routedWith is like routed with options.
+func routedWith(t *testing.T, o Options, servers map[string]*fake, test func(t *testing.T, r *Router)) {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = quiet
+	}
 	synctest.Test(t, func(t *testing.T) {
 		var ups []Upstream
 		for name, f := range servers {
 			ups = append(ups, Upstream{name, f})
 		}
-		r, err := NewRouter(ups, &Options{Log: quiet})
+		r, err := NewRouter(ups, &o)
 		if err != nil {
 			t.Fatal(err)
 		}

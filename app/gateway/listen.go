@@ -37,7 +37,7 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if len(parts) > 0 && ctx.Err() != nil {
 		return mcp.Result{}, ctx.Err() // see [mcp.Call].Detach
 	}
-	sub := &subscription{wants: local, notify: c.OnNotification}
+	sub := &subscription{wants: local, of: selectionOf(ctx), notify: c.OnNotification}
 	if c.OnNotification == nil {
 		sub.queue.Close()
 	}
@@ -298,6 +298,7 @@ func pause(ctx context.Context, d time.Duration) {
 // A subscription receives changes until it is dropped.
 type subscription struct {
 	wants  mcp.SubscriptionFilter // changes of lists
+	of     *selection             // of these servers
 	notify func(mcp.Notification)
 	queue  notifyqueue.Queue[mcp.Notification]
 }
@@ -354,12 +355,15 @@ func (b *broadcaster) drop(s *subscription) {
 	delete(b.subs, s)
 }
 
-// announce notifies of changes.
-func (b *broadcaster) announce(what mcp.SubscriptionFilter) {
+// announce notifies of changes of a server.
+func (b *broadcaster) announce(u *upstream, what mcp.SubscriptionFilter) {
 	b.mu.Lock()
 	subs := slices.Collect(maps.Keys(b.subs))
 	b.mu.Unlock()
 	for _, s := range subs {
+		if !s.of.involves(u) {
+			continue
+		}
 		if what.ToolsListChanged && s.wants.ToolsListChanged {
 			s.put(mcp.Notification{Method: mcp.NotificationToolsListChanged})
 		}

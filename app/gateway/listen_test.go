@@ -17,7 +17,7 @@ import (
 
 // listening opens a subscription. The notifications are complete after
 // synctest.Wait.
-func listening(ctx context.Context, r *Router, filter string) (got *[]string, ended chan error) {
+func listening(ctx context.Context, r mcp.Handler, filter string) (got *[]string, ended chan error) {
 	got, ended = new([]string), make(chan error, 1)
 	go func() {
 		_, err := r.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":` + filter + `}`), OnNotification: func(n mcp.Notification) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -59,17 +60,59 @@ const (
 	readLimit = time.Minute
 )
 
-// errTooLong is the error for a list that is left out.
-var errTooLong = errors.New("the list is longer than 4 MiB")
+// The errors for a list that is left out.
+var (
+	errTooLong      = errors.New("the list is longer than 4 MiB")
+	errTooManyPages = errors.New("the list has too many pages")
+)
 
-// A mergedList is the list of all servers.
+// A mergedList is a list of all servers, and the versions that it was made of.
 type mergedList struct {
-	versions []int
-	body     json.RawMessage
+	from []source
+	body json.RawMessage
+}
+
+// A source is one version of a server's list.
+type source struct {
+	u       *upstream
+	version int
+}
+
+// A listCache keeps the last merged lists by method, since lists are asked for
+// more often than they change.
+type listCache struct {
+	mu   sync.Mutex
+	last map[string]mergedList
+}
+
+// get returns the merged list if the servers still have the versions that it was
+// made of, and nil otherwise.
+func (c *listCache) get(l listKind, servers []*upstream) json.RawMessage {
+	c.mu.Lock()
+	last := c.last[l.method]
+	c.mu.Unlock()
+	if len(last.from) != len(servers) {
+		return nil
+	}
+	for i, u := range servers {
+		if _, version := u.current(l); last.from[i] != (source{u, version}) {
+			return nil
+		}
+	}
+	return last.body
+}
+
+func (c *listCache) put(l listKind, m mergedList) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		c.last = map[string]mergedList{}
+	}
+	c.last[l.method] = m
 }
 
 // list serves a list: all items of all servers in one page, in the order of the
-// servers' names.
+// servers' names. Of a set it has only what is selected.
 func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result, error) {
 	if err := refuseCursor(c); err != nil {
 		return mcp.Result{}, err
@@ -79,12 +122,17 @@ func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result,
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err
 	}
-	versions := make([]int, len(t.upstreams))
-	parts := make([][]byte, len(t.upstreams))
-	for i, u := range t.upstreams {
-		parts[i], versions[i] = u.current(l)
+	sel, cache := selectionOf(ctx), &t.merged
+	if sel != nil {
+		cache = &sel.merged
 	}
-	return mcp.Result{Body: t.merge(l, versions, parts), Server: &r.opts.Server}, nil
+	body := cache.get(l, t.upstreams)
+	if body == nil {
+		m := t.merge(l, sel)
+		cache.put(l, m)
+		body = m.body
+	}
+	return mcp.Result{Body: body, Server: &r.opts.Server}, nil
 }
 
 // refuseCursor returns an error if a call has a cursor: lists have one page.
@@ -98,27 +146,53 @@ func refuseCursor(c *mcp.Call) error {
 // read reads a list of all servers where it may have changed, and waits for it
 // until ctx ends, for ListTimeout at most.
 func (t *table) read(ctx context.Context, l listKind) {
+	reading := false
+	for _, u := range t.upstreams {
+		reading = u.refresh(l) || reading
+	}
+	if !reading {
+		return
+	}
 	limit, cancel := context.WithTimeout(context.Background(), t.listTimeout)
 	defer cancel()
-	for _, u := range t.upstreams {
-		u.refresh(l)
-	}
 	for _, u := range t.upstreams {
 		u.wait(ctx, limit, l)
 	}
 }
 
-// merge joins the items. It keeps the last result of each list, since lists are
-// asked for more often than they change.
-func (t *table) merge(l listKind, versions []int, parts [][]byte) json.RawMessage {
-	t.mergedMu.Lock()
-	defer t.mergedMu.Unlock()
-	if last := t.merged[l.method]; last.body != nil && slices.Equal(last.versions, versions) {
-		return last.body
+// merge joins the items of all servers that are in a selection.
+func (t *table) merge(l listKind, sel *selection) mergedList {
+	var m mergedList
+	var parts [][]byte
+	twice := t.ambiguous(l)
+	for _, u := range t.upstreams {
+		items, version := u.current(l)
+		m.from = append(m.from, source{u, version})
+		if sel != nil || len(twice) > 0 {
+			items = l.kept(items, func(kind, name string) bool { return sel.has(u, kind, name) && !twice[name] })
+		}
+		parts = append(parts, items)
 	}
-	body := joined(l.member, parts)
-	t.merged[l.method] = mergedList{versions, body}
-	return body
+	m.body = joined(l.member, parts)
+	return m
+}
+
+// ambiguous returns the shortened names that several servers have.
+func (t *table) ambiguous(l listKind) map[string]bool {
+	if l.kind == "" {
+		return nil
+	}
+	seen, twice := map[string]bool{}, map[string]bool{}
+	for _, u := range t.upstreams {
+		for name := range u.short(l) {
+			if seen[name] {
+				twice[name] = true
+				u.r.opts.Log.Warn("gateway: two servers have the same shortened name; it is left out", "name", name, "server", u.name)
+			}
+			seen[name] = true
+		}
+	}
+	return twice
 }
 
 // joined returns a result with the items of all parts.
@@ -128,8 +202,9 @@ func joined(member string, parts [][]byte) json.RawMessage {
 	return append(body, `]}`...)
 }
 
-// refresh starts to read the list of a server if it may have changed.
-func (u *upstream) refresh(l listKind) {
+// refresh starts to read the list of a server if it may have changed. It reports
+// whether a read runs.
+func (u *upstream) refresh(l listKind) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	known := u.lists[l.method]
@@ -140,12 +215,13 @@ func (u *upstream) refresh(l listKind) {
 	watched := u.status == connected && l.selected(&u.listening)
 	fresh := known.version > 0 && !known.stale && (watched || time.Now().Before(known.expires))
 	if fresh || known.reading != nil || u.status == failed || u.offersNone(l) {
-		return
+		return known.reading != nil
 	}
 	reading := make(chan struct{})
 	if u.r.spawn(func() { u.read(l, known, reading) }) {
 		known.reading = reading
 	}
+	return known.reading != nil
 }
 
 // offersNone reports whether the server has no such list.
@@ -211,7 +287,7 @@ func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) 
 	u.mu.Lock()
 	epoch := known.epoch
 	u.mu.Unlock()
-	p := &pages{u: u, l: l}
+	p := newPages(u, l)
 	err := p.read(ctx, mcp.Call{Method: l.method})
 	ok := err == nil
 	if errors.Is(err, errTooLong) {
@@ -228,7 +304,7 @@ func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) 
 	u.mu.Unlock()
 	close(reading)
 	if missed {
-		u.r.changes.announce(l.changes)
+		u.r.changes.announce(u, l.changes)
 	}
 	if err != nil && u.ctx.Err() == nil {
 		u.r.opts.Log.Warn("gateway: read a list of a server", "server", u.name, "list", l.member, "error", err)
@@ -242,6 +318,14 @@ type pages struct {
 	items []byte // the elements, with commas in between
 	short map[string]string
 	ttl   time.Duration
+
+	overrides *overrides
+	seen      map[string]bool     // names without Overrides
+	texts     map[string]Override // those with texts, by the name that clients see
+}
+
+func newPages(u *upstream, l listKind) *pages {
+	return &pages{u: u, l: l, overrides: u.r.overridesOf(l.kind), seen: map[string]bool{}, texts: map[string]Override{}}
 }
 
 // read reads all pages with a call.
@@ -268,7 +352,7 @@ func (p *pages) read(ctx context.Context, c mcp.Call) error {
 		}
 		c.Params = append(append([]byte(`{"cursor":`), cursor...), '}')
 	}
-	return errors.New("the list has too many pages")
+	return errTooManyPages
 }
 
 // hasNone reports whether a server says that it does not have the method.
@@ -280,16 +364,15 @@ func hasNone(err error) bool {
 // add adds a page, with the names that clients see.
 func (p *pages) add(body []byte) {
 	body, _ = protocol.RenameNames(p.l.method, mcp.InResult, "", body, func(kind, name string) (string, error) {
-		out := p.u.outward(kind, name)
-		if kind == p.l.kind && out != p.u.name+"__"+name {
-			if p.short == nil {
-				p.short = map[string]string{}
-			}
-			p.short[out] = name
+		if kind == p.l.kind {
+			return p.name(name), nil
 		}
-		return out, nil
+		return p.u.outward(kind, name), nil
 	})
 	page := elements(rawjson.Lookup(body, p.l.member))
+	if p.l.kind != "" {
+		page = p.visible(page)
+	}
 	if len(page) == 0 {
 		return
 	}
@@ -298,6 +381,53 @@ func (p *pages) add(body []byte) {
 	}
 	p.items = append(p.items, page...)
 }
+
+// name returns the name that clients see for a tool or prompt; notOurs if they do
+// not see it.
+func (p *pages) name(own string) string {
+	joined := toolname.Join(p.u.name, own, 0)
+	if p.seen[joined] {
+		p.u.warnOnce("gateway: a server lists a name twice; the second is left out", joined)
+		return notOurs
+	}
+	p.seen[joined] = true
+	if joined != p.u.name+"__"+own {
+		if p.short == nil {
+			p.short = map[string]string{}
+		}
+		p.short[joined] = own
+	}
+	v := p.overrides.find(p.u, own)
+	out, ok := p.overrides.outward(p.u, own)
+	if ok {
+		if v.Title != "" || v.Description != "" {
+			p.texts[out] = v
+		}
+		return out
+	}
+	if !v.Hidden {
+		p.u.warnOnce("gateway: the configuration gives the name to another server's tool or prompt; it is left out", joined)
+	}
+	return notOurs
+}
+
+// visible returns the elements that clients see, with the texts of Overrides.
+func (p *pages) visible(items []byte) []byte {
+	if len(p.texts) > 0 {
+		list := append(append([]byte{'['}, items...), ']')
+		items = elements(rawjson.RewriteElements(list, func(item []byte) []byte {
+			_, name := p.l.nameOf(item)
+			return p.texts[name].rewrite(item)
+		}))
+	}
+	if !bytes.Contains(items, notOursJSON) {
+		return items
+	}
+	return p.l.kept(items, func(_, name string) bool { return name != notOurs })
+}
+
+// notOursJSON is what a string with notOurs contains.
+var notOursJSON = bytes.Trim(rawjson.AppendString(nil, notOurs), `"`)
 
 // tasksExtension is the extension for tasks.
 const tasksExtension = "io.modelcontextprotocol/tasks"
@@ -335,14 +465,22 @@ func elements(array []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimSuffix(inner, []byte("]")))
 }
 
+// short returns the shortened names of a list. The caller must not modify them.
+func (u *upstream) short(l listKind) map[string]string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if known := u.lists[l.method]; known != nil && u.status != failed {
+		return known.short
+	}
+	return nil
+}
+
 // shortened returns the server's name of a tool or prompt whose name was
 // shortened.
 func (u *upstream) shortened(kind, name string) (own string, ok bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	for _, l := range lists {
-		if known := u.lists[l.method]; l.kind == kind && known != nil && !ok {
-			own, ok = known.short[name]
+		if l.kind == kind && !ok {
+			own, ok = u.short(l)[name]
 		}
 	}
 	return own, ok
@@ -382,12 +520,13 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	defer cancel()
 	var of []*pages
 	var reads sync.WaitGroup
+	sel := selectionOf(ctx)
 	for _, u := range r.table.Load().upstreams {
 		found := u.discovered()
-		if found == nil || found.Capabilities.Extensions[extension] == nil || !u.inUse.acquire() {
+		if found == nil || found.Capabilities.Extensions[extension] == nil || !sel.involves(u) || !u.inUse.acquire() {
 			continue
 		}
-		p := &pages{u: u, l: l}
+		p := newPages(u, l)
 		of = append(of, p)
 		reads.Go(func() {
 			defer u.inUse.release()
@@ -406,6 +545,9 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	cache := mcp.Cache{TTL: time.Hour, Scope: mcp.ScopePrivate}
 	var parts [][]byte
 	for _, p := range of {
+		if sel != nil {
+			p.items = l.kept(p.items, func(kind, name string) bool { return sel.has(p.u, kind, name) })
+		}
 		parts, cache.TTL = append(parts, p.items), min(cache.TTL, p.ttl)
 	}
 	return mcp.Result{Body: joined(l.member, parts), Cache: cache, Server: &r.opts.Server}, nil

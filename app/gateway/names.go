@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -14,7 +17,8 @@ import (
 // How names of a server look to clients. All forms can be reversed without
 // state, except for names of tools and prompts that are shortened.
 //
-//	tool, prompt       server__name, at most 64 characters; see package toolname
+//	tool, prompt       server__name, at most 64 characters; see package toolname.
+//	                   An Override may give it another name.
 //	uri, template      file:///a becomes server+file:///a
 //	ui:// and skill:// ui://a/b becomes ui://server/a/b: clients know these schemes
 //	other ids          server__id
@@ -29,6 +33,8 @@ func keyOf(server string) string {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '-':
 			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
 		}
 		return '-'
 	}, server)
@@ -43,6 +49,9 @@ func keyOf(server string) string {
 func (u *upstream) outward(kind, name string) string {
 	switch kind {
 	case protocol.KindTool, protocol.KindPrompt:
+		if out, ok := u.r.overridesOf(kind).outward(u, name); ok {
+			return out
+		}
 		return toolname.Join(u.name, name, 0)
 	case protocol.KindURI, protocol.KindTemplate:
 		for _, scheme := range sharedSchemes {
@@ -60,9 +69,20 @@ var sharedSchemes = []string{"ui://", "skill://"}
 
 const idSeparator = "__"
 
+// prefix returns what the names of the server's tools and prompts begin with, if
+// no Override changes them.
+func (u *upstream) prefix() string {
+	const shortest = 14 // what a long name of a tool leaves of the server's
+	server, _, _ := strings.Cut(toolname.Join(u.name, "x", 0), "__x")
+	if len(server) > shortest {
+		return server[:shortest]
+	}
+	return server + "__"
+}
+
 // inward returns the server that a name belongs to and the name that the server
-// has for it. ok is false if there is none. It may wait for lists of servers; see
-// inwardName.
+// has for it. ok is false if there is none, or if it is not in the set that the
+// call is limited to. It may wait for lists of servers; see inwardName.
 func (r *Router) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
 	return r.table.Load().inward(ctx, kind, name)
 }
@@ -70,31 +90,54 @@ func (r *Router) inward(ctx context.Context, kind, name string) (u *upstream, ow
 func (t *table) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
 	switch kind {
 	case protocol.KindTool, protocol.KindPrompt:
-		return t.inwardName(ctx, kind, name)
+		u, own, ok = t.inwardName(ctx, kind, name)
 	case protocol.KindURI, protocol.KindTemplate:
-		for _, scheme := range sharedSchemes {
-			if rest, shared := strings.CutPrefix(name, scheme); shared {
-				key, path, found := strings.Cut(rest, "/")
-				u = t.byKey[key]
-				return u, scheme + path, found && u != nil
-			}
-		}
-		key, uri, found := strings.Cut(name, "+")
+		u, own, ok = t.inwardURI(name)
+	default:
+		var key string
+		key, own, ok = strings.Cut(name, idSeparator)
 		u = t.byKey[key]
-		return u, uri, found && u != nil
 	}
-	key, id, found := strings.Cut(name, idSeparator)
-	u = t.byKey[key]
-	return u, id, found && u != nil
+	return u, own, ok && u != nil && selectionOf(ctx).has(u, kind, name)
 }
 
-// inwardName finds the server of a tool or prompt. Most names say it; a
-// shortened name is looked up in the lists, which are read first if necessary.
-func (t *table) inwardName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
-	for _, u := range t.upstreams {
-		if own, ok := strings.CutPrefix(name, u.name+"__"); ok && toolname.Join(u.name, own, 0) == name {
-			return u, own, true
+func (t *table) inwardURI(name string) (u *upstream, own string, ok bool) {
+	for _, scheme := range sharedSchemes {
+		if rest, shared := strings.CutPrefix(name, scheme); shared {
+			key, path, found := strings.Cut(rest, "/")
+			return t.byKey[key], scheme + path, found
 		}
+	}
+	key, uri, found := strings.Cut(name, "+")
+	return t.byKey[key], uri, found
+}
+
+// inwardName finds the server of a tool or prompt.
+func (t *table) inwardName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+	o := t.r.overridesOf(kind)
+	key, renamed := o.renamed[name]
+	if renamed {
+		u, own, ok = t.ofKey(ctx, kind, key)
+	} else {
+		u, own, ok = t.ofName(ctx, kind, name)
+	}
+	if !ok {
+		return nil, "", false
+	}
+	v := o.find(u, own)
+	return u, own, !v.Hidden && (v.Name != "") == renamed
+}
+
+// ofName finds the server of a tool or prompt by the name that it has without an
+// Override. Most names say it; a shortened name is looked up in the lists, which
+// are read first if necessary.
+func (t *table) ofName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+	if server, own, ok := toolname.Split(name); ok {
+		i, found := slices.BinarySearchFunc(t.upstreams, server, func(u *upstream, s string) int { return strings.Compare(u.name, s) })
+		if !found {
+			return nil, "", false
+		}
+		return t.upstreams[i], own, true
 	}
 	if !toolname.HasDigest(name) {
 		return nil, "", false
@@ -110,14 +153,33 @@ func (t *table) inwardName(ctx context.Context, kind, name string) (u *upstream,
 	return t.shortened(kind, name)
 }
 
-// shortened finds a shortened name in the lists.
-func (t *table) shortened(kind, name string) (u *upstream, own string, ok bool) {
-	for _, u := range t.upstreams {
-		if own, ok := u.shortened(kind, name); ok {
-			return u, own, true
+// ofKey is like ofName for the key of an Override, which may also have the names
+// of the server and of its tool or prompt in full.
+func (t *table) ofKey(ctx context.Context, kind, key string) (u *upstream, own string, ok bool) {
+	if u, own, ok = t.ofName(ctx, kind, key); ok {
+		return u, own, true
+	}
+	for _, s := range t.upstreams {
+		if its, has := strings.CutPrefix(key, s.name+"__"); has && (u == nil || len(s.name) > len(u.name)) {
+			u, own, ok = s, its, true
 		}
 	}
-	return nil, "", false
+	return u, own, ok
+}
+
+// shortened finds a shortened name in the lists. If two servers have it, neither
+// gets the call: digests are short enough that a server could look for one that
+// another server has.
+func (t *table) shortened(kind, name string) (of *upstream, own string, ok bool) {
+	for _, u := range t.upstreams {
+		if its, has := u.shortened(kind, name); has {
+			if ok {
+				return nil, "", false
+			}
+			of, own, ok = u, its, true
+		}
+	}
+	return of, own, ok
 }
 
 // rename changes the names in a part of a message from u.
@@ -132,6 +194,35 @@ func (u *upstream) rename(method string, in mcp.MessagePart, resultType string, 
 func (u *upstream) notification(n mcp.Notification) mcp.Notification {
 	n.Params = u.rename(n.Method, mcp.InParams, "", n.Params)
 	return n
+}
+
+// errorFor returns an error of a server about a call with the names that clients
+// see.
+func (r *Router) errorFor(ctx context.Context, u *upstream, c *mcp.Call, err error) error {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok || e.Local {
+		return err
+	}
+	changed := *e
+	_, _ = protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
+		_, own, ok := r.inward(ctx, kind, name)
+		switch {
+		case !ok || own == "":
+		case kind == protocol.KindURI || kind == protocol.KindTemplate:
+			changed.Message = strings.ReplaceAll(changed.Message, own, name)
+		default:
+			changed.Message = strings.ReplaceAll(changed.Message, `"`+own+`"`, `"`+name+`"`)
+		}
+		return name, nil
+	})
+	changed.Data = rawjson.RewriteMember(e.Data, "uri", func(value []byte) []byte {
+		uri, ok := rawjson.String(value)
+		if !ok {
+			return value
+		}
+		return rawjson.AppendString(nil, u.outward(protocol.KindURI, uri))
+	})
+	return &changed
 }
 
 // A Resolver says which server a name that clients use belongs to, and how that

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +33,9 @@ type Options struct {
 	// Released is called with each server that [Router.Update] has removed, when
 	// its open calls have ended; not after Close. It may be nil.
 	Released func(Upstream)
+	// Tools and Prompts change how clients see them, by the name that they have
+	// otherwise: server__name.
+	Tools, Prompts map[string]Override
 	// Log receives what goes wrong with servers. Nil means slog.Default().
 	Log *slog.Logger
 }
@@ -49,6 +51,8 @@ type Router struct {
 	table    atomic.Pointer[table]
 	updating sync.Mutex // one Update at a time
 	holds    holds
+	tools    atomic.Pointer[overrides]
+	prompts  atomic.Pointer[overrides]
 	changes  broadcaster
 
 	started time.Time
@@ -65,8 +69,8 @@ type Router struct {
 var errClosed = errors.New("gateway: the router is closed")
 
 // NewRouter returns a Router and starts to watch the servers for changes. The
-// caller closes the Router, and then the servers. It is an error if two servers
-// have the same name.
+// caller closes the Router, and then the servers. It is an error if two servers,
+// tools or prompts have the same name.
 func NewRouter(servers []Upstream, o *Options) (*Router, error) {
 	r := &Router{started: time.Now()}
 	if o != nil {
@@ -80,6 +84,9 @@ func NewRouter(servers []Upstream, o *Options) (*Router, error) {
 	}
 	if r.opts.Log == nil {
 		r.opts.Log = slog.Default()
+	}
+	if err := r.SetOverrides(r.opts.Tools, r.opts.Prompts); err != nil {
+		return nil, err
 	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.table.Store(new(table))
@@ -147,7 +154,7 @@ func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 	res, err := to.serve(ctx, &onward)
 	if err != nil {
-		return mcp.Result{}, r.holds.keep(to, err)
+		return mcp.Result{}, r.holds.keep(to, r.errorFor(ctx, to, c, err))
 	}
 	res.Body = to.rename(c.Method, mcp.InResult, res.Type, res.Body)
 	res.Server = &r.opts.Server
@@ -191,57 +198,11 @@ func clip(s string) string { return textclip.Clip(s, 200) }
 
 // notifyAll passes a notification of the client to all servers.
 func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	sel := selectionOf(ctx)
 	for _, u := range r.table.Load().upstreams {
-		if u.state() == connected {
+		if u.state() == connected && sel.involves(u) {
 			_, _ = u.handler.Serve(ctx, c) // a notification has no response
 		}
 	}
 	return mcp.Result{}, nil
-}
-
-// startGrace is how long after its start a Router waits for servers before it
-// says what they offer.
-const startGrace = 2 * time.Second
-
-// settle waits until every server is connected or has failed, for startGrace
-// after the start at most.
-func (r *Router) settle(ctx context.Context) {
-	timer := time.NewTimer(time.Until(r.started.Add(startGrace)))
-	defer timer.Stop()
-	for _, u := range r.table.Load().upstreams {
-		select {
-		case <-u.settled:
-		case <-timer.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// discover returns what all servers together offer.
-func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	d := mcp.Discovery{Capabilities: mcp.ServerCapabilities{
-		Tools:       &mcp.ListCapability{ListChanged: true},
-		Prompts:     &mcp.ListCapability{ListChanged: true},
-		Resources:   &mcp.ResourcesCapability{ListChanged: true, Subscribe: true},
-		Completions: mcp.Settings{},
-		//lint:ignore SA1019 clients of older revisions use it
-		Logging: mcp.Settings{},
-	}}
-	r.settle(ctx)
-	var parts []string
-	for _, u := range r.table.Load().upstreams {
-		found := u.discovered()
-		if found == nil {
-			continue
-		}
-		addCapabilities(&d.Capabilities, &found.Capabilities)
-		if found.Instructions != "" {
-			parts = append(parts, "# "+u.name+"\n\n"+found.Instructions)
-		}
-	}
-	d.Instructions = strings.Join(parts, "\n\n")
-	body, err := mcp.Marshal(d)
-	return mcp.Result{Body: body, Server: &r.opts.Server}, err
 }

@@ -16,19 +16,19 @@ import (
 
 // A table holds the servers of a Router. It does not change: Update replaces it.
 type table struct {
+	r         *Router
 	upstreams []*upstream // sorted by name
 	byKey     map[string]*upstream
 
 	listTimeout time.Duration // as in Options
 
-	mergedMu sync.Mutex
-	merged   map[string]mergedList
+	merged listCache
 }
 
 // newTable returns a table of servers. A server that old has with the same
 // Handler is kept with all that the Router knows about it.
 func (r *Router) newTable(servers []Upstream, old *table) (*table, error) {
-	t := &table{byKey: map[string]*upstream{}, listTimeout: r.opts.ListTimeout, merged: map[string]mergedList{}}
+	t := &table{r: r, byKey: map[string]*upstream{}, listTimeout: r.opts.ListTimeout}
 	for _, s := range servers {
 		key := keyOf(s.Name)
 		if t.byKey[key] != nil {
@@ -91,7 +91,7 @@ func (r *Router) Update(servers []Upstream) error {
 	for _, u := range removed {
 		u.retire()
 	}
-	r.changes.announce(mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	r.changes.announce(nil, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (r *Router) Update(servers []Upstream) error {
 // call: until then the server is not released.
 func (r *Router) route(ctx context.Context, c *mcp.Call) (to *upstream, params []byte, err error) {
 	if u := r.holds.take(c.State); u != nil {
-		only := &table{upstreams: []*upstream{u}, byKey: map[string]*upstream{u.key: u}, listTimeout: r.opts.ListTimeout}
+		only := &table{r: r, upstreams: []*upstream{u}, byKey: map[string]*upstream{u.key: u}, listTimeout: r.opts.ListTimeout}
 		if _, params, err = only.find(ctx, c); err != nil {
 			u.inUse.release()
 		}

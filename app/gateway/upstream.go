@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +28,7 @@ type upstream struct {
 	status    status
 	listening mcp.SubscriptionFilter // the changes that the server notifies of; empty while it does not
 	lists     map[string]*upstreamList
+	warned    map[string]bool // see warnOnce
 }
 
 // A status says whether a server can be used.
@@ -180,6 +179,23 @@ func (u *upstream) fail(err error) {
 	}
 }
 
+// warnOnce logs a warning about a name of the server, unless it was logged before.
+func (u *upstream) warnOnce(text, name string) {
+	const most = 1000
+	u.mu.Lock()
+	again := u.warned[text+name] || len(u.warned) >= most
+	if !again && u.warned == nil {
+		u.warned = map[string]bool{}
+	}
+	if !again {
+		u.warned[text+name] = true
+	}
+	u.mu.Unlock()
+	if !again {
+		u.r.opts.Log.Warn(text, "server", u.name, "name", name)
+	}
+}
+
 // changed marks lists as out of date and notifies clients.
 func (u *upstream) changed(what mcp.SubscriptionFilter) {
 	u.mu.Lock()
@@ -190,24 +206,5 @@ func (u *upstream) changed(what mcp.SubscriptionFilter) {
 		}
 	}
 	u.mu.Unlock()
-	u.r.changes.announce(what)
-}
-
-// appsExtension is an extension without methods: its tools and resources are
-// routed as all others.
-const appsExtension = "io.modelcontextprotocol/ui"
-
-// addCapabilities adds the extensions of a server that the gateway can route:
-// those whose names it knows.
-func addCapabilities(all, of *mcp.ServerCapabilities) {
-	for id, settings := range of.Extensions {
-		routed := id == appsExtension || slices.ContainsFunc(mcp.RegisteredExtensions(), func(e mcp.Extension) bool { return e.ID == id })
-		if !routed || all.Extensions[id] != nil {
-			continue
-		}
-		if all.Extensions == nil {
-			all.Extensions = map[string]json.RawMessage{}
-		}
-		all.Extensions[id] = settings
-	}
+	u.r.changes.announce(u, what)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/ext/skills"
-	"github.com/tenon-mcp/tenon/internal/bm25"
 	"github.com/tenon-mcp/tenon/internal/toolname"
+	"github.com/tenon-mcp/tenon/internal/toolsearch"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -51,7 +51,7 @@ type catalog struct {
 	many   bool       // the model has to search
 	about  string     // if many: the servers and their purpose
 	skills string     // the list of skills; empty if no server has the extension
-	index  func() *bm25.Index
+	index  func() *toolsearch.Index
 }
 
 // list returns the tools of a server. It requests them if they may have changed.
@@ -223,7 +223,7 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 		c.list = append(c.list, h.described(name, e))
 	}
 	c.skills = h.skillList()
-	c.index = sync.OnceValue(func() *bm25.Index { return indexed(c.list, c.byName) })
+	c.index = sync.OnceValue(func() *toolsearch.Index { return indexed(c.list, c.byName) })
 	if c.many = h.tooMany(c.list, info); c.many {
 		c.about = h.overview(c)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/internal/toolsearch"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -81,11 +82,17 @@ func (c *catalog) Find(query string, limit int) []string {
 	if limit <= 0 {
 		limit = 5
 	}
-	var names []string
-	for _, hit := range c.index().Search(queryStems(query), min(limit, 20), nil) {
-		names = append(names, hit.ID)
+	return c.index().Find(query, min(limit, 20), nil)
+}
+
+// indexed returns the index for search_tools.
+func indexed(list []llm.Tool, byName map[string]*toolEntry) *toolsearch.Index {
+	x := toolsearch.New()
+	for _, t := range list {
+		e := byName[t.Name]
+		x.Put(t.Name, e.server.name+" "+e.tool.Name+" "+e.tool.DisplayName(), t.Description, e.tool.InputSchema)
 	}
-	return names
+	return x
 }
 
 // wanted returns the tool that a call_tool names.

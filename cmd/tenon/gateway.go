@@ -23,6 +23,8 @@ type gatewayFlags struct {
 	servers   []string
 	stdio     bool
 	names     string
+	set       string
+	search    bool
 	from      string
 	logFormat string
 	logLevel  string
@@ -40,8 +42,10 @@ interrupted, or with --stdio on standard input and output until the input ends.
 Clients and servers may be of any protocol revision.
 
 Tools and prompts are named server__name, resources server+uri. With --names plain
-a single server keeps its names. --from uses the servers of another program's
-configuration.
+a single server keeps its names. tenon.json can rename and hide tools, and define
+sets: selections with a URL of their own, such as /mcp/dev. With --search clients
+get two tools, search and invoke, instead of all. --from uses the servers of another
+program's configuration.
 
 The configuration is read again when its files change or on SIGHUP, without an
 effect on open calls. On SIGTERM open calls have the time of --drain to end. An
@@ -59,6 +63,8 @@ interrupt ends the gateway at once.`,
 	f.StringVar(&v.http, "addr", "127.0.0.1:7070", "the `address` to serve at")
 	f.BoolVar(&v.stdio, "stdio", false, "serve on standard input and output instead")
 	f.StringVar(&v.names, "names", "server", "how names look: `server` puts the server's name before them, plain leaves those of a single server as they are")
+	f.StringVar(&v.set, "set", "", "with --stdio: serve only this `set` of tenon.json")
+	f.BoolVar(&v.search, "search", false, "show the tools search and invoke instead of all tools")
 	f.StringArrayVarP(&v.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
 	f.StringVar(&v.from, "from", "", "use the servers of this `program`: claude, claude-desktop, claude-code, cursor or vscode")
 	f.StringVar(&v.logFormat, "log-format", "text", "the format of the log on standard error: `text` or json")
@@ -109,13 +115,13 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	}
 	if v.stdio {
 		defer g.follow(ctx)()
-		return stdio.Serve(context.WithoutCancel(ctx), &g.head, nil)
+		return stdio.Serve(context.WithoutCancel(ctx), g.onStdio(), nil)
 	}
 	return g.serve(ctx)
 }
 
 // gatewayChain puts the links of the gateway before h, in the order of a call:
-// limit, audit, policy, guard, search. Names says whose the names in calls are;
+// limit, audit, policy, guard. Search comes before them: see searching. Names says whose the names in calls are;
 // nil means that they are those of the only server.
 func (p *program) gatewayChain(c *config.Config, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
 	return gateway.CheckHeaders()(h), nil

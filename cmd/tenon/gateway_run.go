@@ -32,6 +32,7 @@ type gatewayRun struct {
 	log     *slog.Logger
 	started time.Time
 	head    gateway.Switch
+	sets    atomic.Pointer[map[string]mcp.Handler]
 	router  *gateway.Router // nil with --names plain, and before the first apply
 	tel     *telemetry.Telemetry
 
@@ -182,9 +183,14 @@ func (g *gatewayRun) connect(ctx context.Context, entries []config.Server) (map[
 // use serves the servers of next instead of those of before, which are closed
 // when their calls have ended.
 func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error {
+	settings := c.Settings().Gateway
+	if err := g.v.checkNames(settings); err != nil {
+		return err
+	}
 	if g.v.names == "plain" {
 		return g.usePlain(c, next)
 	}
+	tools, prompts := gatewayOverrides(settings.Tools), gatewayOverrides(settings.Prompts)
 	var ups []gateway.Upstream
 	for name, s := range next {
 		ups = append(ups, gateway.Upstream{Name: name, Handler: s.conn})
@@ -194,10 +200,12 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error
 		r, err := gateway.NewRouter(ups, &gateway.Options{
 			Server:   mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
 			Released: func(u gateway.Upstream) { g.release(u.Handler.(*connect.Server)) },
+			Tools:    tools,
+			Prompts:  prompts,
 			Log:      g.log,
 		})
 		if err != nil {
-			return err
+			return usageError{err}
 		}
 		g.router = r
 	}
@@ -206,13 +214,17 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error
 		return err
 	}
 	if !first {
+		if err := g.router.SetOverrides(tools, prompts); err != nil {
+			return usageError{err}
+		}
 		if err := g.router.Update(ups); err != nil {
 			return err
 		}
 	}
 	g.setServers(next)
 	g.tel.Forget()
-	g.head.Set(mcp.Chain(h, g.tel.Middleware(g.router)))
+	g.head.Set(g.v.searching(settings, mcp.Chain(h, g.tel.Middleware(g.router))))
+	g.useSets(settings, next)
 	return nil
 }
 
@@ -226,7 +238,8 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer) 
 		return err
 	}
 	old := g.setServers(next)
-	drained := g.head.Set(mcp.Chain(h, g.tel.Middleware(onlyServer(s.entry.Name))))
+	g.useSets(config.Gateway{}, next)
+	drained := g.head.Set(g.v.searching(c.Settings().Gateway, mcp.Chain(h, g.tel.Middleware(onlyServer(s.entry.Name)))))
 	for _, was := range old {
 		if was.conn != s.conn {
 			go func() {

@@ -26,7 +26,11 @@ func (g *gatewayRun) serve(ctx context.Context) error {
 		defer ops.Close()
 	}
 	defer g.follow(ctx)()
-	g.v.announce = g.paste
+	g.v.announce = func(url string) {
+		g.paste(url)
+		g.announceSets(url)
+	}
+	g.v.sets = g.set
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP
 	}

@@ -55,6 +55,7 @@ type serving struct {
 	public   string
 	announce func(url string) // called before the first request is served; may be nil
 
+	sets   func(name string) mcp.Handler          // serves sets below the path; may be nil
 	mount  func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
 	wrap   func(http.Handler) http.Handler        // wraps all paths; may be nil
 	ready  func()                                 // called when requests are served; may be nil
@@ -245,6 +246,10 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	}
 	mux := http.NewServeMux()
 	mux.Handle(streamable.Path, wrap(h))
+	sets := &setHandlers{set: v.sets, options: o, handlers: map[string]*streamable.Handler{}}
+	if v.sets != nil {
+		mux.Handle(streamable.Path+"/{set}", wrap(sets))
+	}
 	if guard != nil {
 		mux.Handle("/.well-known/oauth-protected-resource", guard.Metadata())
 		mux.Handle("/.well-known/oauth-protected-resource/", guard.Metadata())
@@ -258,7 +263,7 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	alive := &health{}
 	mux.Handle(healthPath, alive)
 	web := streamable.NewHTTPServer(mux)
-	web.RegisterOnShutdown(func() { alive.ending.Store(true); h.Shutdown() })
+	web.RegisterOnShutdown(func() { alive.ending.Store(true); h.Shutdown(); sets.Shutdown() })
 	if v.sse {
 		old, err := httpsse.NewHandler(s, &httpsse.Options{Hosts: v.hosts, Origins: v.origins, Principal: principal, Logger: log})
 		if err != nil {

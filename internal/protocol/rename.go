@@ -20,6 +20,7 @@ const (
 var coreNames = []mcp.NameRule{
 	{Method: mcp.MethodToolsList, In: mcp.InResult, Path: "tools[].name", Kind: KindTool},
 	{Method: mcp.MethodToolsList, In: mcp.InResult, Path: "tools[]._meta.ui.resourceUri", Kind: KindURI},
+	{Method: mcp.MethodToolsList, In: mcp.InResult, Path: "tools[]._meta.ui/resourceUri", Kind: KindURI}, // an older form
 	{Method: mcp.MethodToolsCall, In: mcp.InParams, Path: "name", Kind: KindTool},
 	{Method: mcp.MethodToolsCall, In: mcp.InResult, Path: "content[].uri", Kind: KindURI},
 	{Method: mcp.MethodToolsCall, In: mcp.InResult, Path: "content[].resource.uri", Kind: KindURI},

@@ -1,4 +1,6 @@
-package host
+// Package toolsearch finds tools by what a person or a model wants to do. The host
+// and the gateway use it, so that both find the same.
+package toolsearch
 
 import (
 	"encoding/json"
@@ -6,29 +8,48 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/internal/bm25"
-	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// searchWeights has the fields that search_tools searches, and the weight of a
-// word in each.
-var searchWeights = []float64{
+// weights has the fields that are searched, and the weight of a word in each.
+var weights = []float64{
 	3,   // the names of the tool and its server
 	2,   // the description
 	0.3, // the names and descriptions of the arguments
 	0.7, // synonyms of the words in name and description
 }
 
-// indexed returns the index for search_tools.
-func indexed(list []llm.Tool, byName map[string]*toolEntry) *bm25.Index {
-	x := bm25.New(searchWeights...)
-	for _, t := range list {
-		e := byName[t.Name]
-		name := e.server.name + " " + e.tool.Name + " " + e.tool.DisplayName()
-		x.Put(t.Name, stems(name), stems(t.Description), stems(argumentWords(e.tool.InputSchema)), related(name+" "+t.Description))
+// An Index finds tools. Its methods are safe for concurrent use.
+type Index struct{ words *bm25.Index }
+
+// New returns an empty Index.
+func New() *Index { return &Index{bm25.New(weights...)} }
+
+// Put adds a tool, or replaces the one with the same id. Names has the names of
+// the tool and its server, with spaces in between. InputSchema is valid JSON.
+func (x *Index) Put(id, names, description string, inputSchema json.RawMessage) {
+	x.words.Put(id, stems(names), stems(description), stems(argumentWords(inputSchema)), related(names+" "+description))
+}
+
+// Remove removes a tool.
+func (x *Index) Remove(id string) { x.words.Remove(id) }
+
+// Len returns the number of tools.
+func (x *Index) Len() int { return x.words.Len() }
+
+// Find returns the ids of the tools that match a query best, the best first. Only
+// tools for which within returns true count; nil means all.
+func (x *Index) Find(query string, limit int, within func(id string) bool) []string {
+	find := x.words.SearchWithin
+	if within == nil {
+		find = x.words.Search
 	}
-	return x
+	var ids []string
+	for _, hit := range find(queryStems(query), limit, within) {
+		ids = append(ids, hit.ID)
+	}
+	return ids
 }
 
 // queryStems returns the stems of the words of a query, without fillers.
@@ -113,17 +134,10 @@ func related(text string) string {
 
 // argumentWords returns the names and descriptions of a schema's members.
 func argumentWords(schema json.RawMessage) string {
-	var s struct {
-		Properties map[string]struct {
-			Description string `json:"description"`
-		} `json:"properties"`
-	}
-	if mcp.Unmarshal(schema, &s) != nil {
-		return ""
-	}
 	var words []string
-	for name, p := range s.Properties {
-		words = append(words, name, p.Description)
+	for p := rawjson.Object(rawjson.Lookup(schema, "properties")); p.Next(); {
+		description, _ := rawjson.String(rawjson.Lookup(p.Value, "description"))
+		words = append(words, string(p.Name), description)
 	}
 	slices.Sort(words)
 	return strings.Join(words, " ")

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// gatewayConfig returns a folder with a configuration that has the servers calc
+// and my notes.
+func gatewayConfig(t *testing.T, gateway string) string {
+	t.Helper()
+	dir := t.TempDir()
+	configured(t, dir, `{"mcpServers": {"calc": {"builtin": "calc"}, "my notes": {"builtin": "notes?vault=`+filepath.ToSlash(t.TempDir())+`"}}, "gateway": `+gateway+`}`)
+	return dir
+}
+
+// TestGatewayNames renames and hides tools and serves a set at its own URL and on
+// standard input and output.
+func TestGatewayNames(t *testing.T) {
+	dir := gatewayConfig(t, `{
+		"tools": {"calc__add": {"name": "plus", "description": "Adds two numbers, renamed."}, "calc__divide": {"hidden": true}},
+		"sets": {"sums": {"tools": ["plus", "calc__divide", "calc__sub*"]}, "notes": {"servers": ["my notes"]}}
+	}`)
+	url, errs := servingWith(t, "gateway", "--config-dir", dir, "--addr", "127.0.0.1:0")
+	if !strings.Contains(errs.String(), url+"/sums") || !strings.Contains(errs.String(), url+"/notes") {
+		t.Errorf("it does not say where the sets are: %s", errs)
+	}
+	me, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TENON_TEST_MAIN", "1")
+	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+		code, out, errs := tenon(t, "tools", "--revision", revision, url)
+		if code != 0 || !strings.Contains(out, "plus") || !strings.Contains(out, "renamed") || !strings.Contains(out, "my_notes__") || strings.Contains(out, "calc__add") || strings.Contains(out, "calc__divide") {
+			t.Errorf("tools: %d %s %s", code, out, errs)
+		}
+		for _, line := range [][]string{{url + "/sums"}, {"--", me, "gateway", "--config-dir", dir, "--stdio", "--set", "sums"}} {
+			code, out, errs := tenon(t, append([]string{"tools", "--revision", revision}, line...)...)
+			if code != 0 || !strings.Contains(out, "plus") || !strings.Contains(out, "calc__subtract") || strings.Contains(out, "calc__mul") || strings.Contains(out, "notes") {
+				t.Errorf("tools of a set: %d %s %s", code, out, errs)
+			}
+		}
+	}
+	if code, out, errs := tenon(t, "call", url+"/sums", "plus", "a=2", "b=3"); code != 0 || !strings.Contains(out, "5") {
+		t.Errorf("call: %d %s %s", code, out, errs)
+	}
+	for _, hidden := range []string{"calc__add", "calc__divide", "calc__multiply"} {
+		if code, out, _ := tenon(t, "call", url+"/sums", hidden, "a=4", "b=2"); code == 0 {
+			t.Errorf("%s was called: %s", hidden, out)
+		}
+	}
+	for _, unknown := range []string{"/other", "/sums/x", "/"} {
+		resp, err := http.Post(url+unknown, "application/json", strings.NewReader(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", unknown, resp.Status)
+		}
+	}
+}
+
+// TestGatewayNamesReload changes names and sets while the gateway runs.
+func TestGatewayNamesReload(t *testing.T) {
+	dir := gatewayConfig(t, `{"tools": {"calc__add": {"name": "plus"}}, "sets": {"a": {"tools": ["plus"]}}}`)
+	url, errs := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0")
+	works := func(at, tool string) bool {
+		code, _, _ := tenon(t, "call", at, tool, "a=2", "b=3")
+		return code == 0
+	}
+	if !works(url+"/a", "plus") || works(url+"/b", "plus") {
+		t.Fatal("the set does not serve what it has")
+	}
+	configured(t, dir, `{"mcpServers": {"calc": {"builtin": "calc"}}, "gateway": {"tools": {"calc__add": {"name": "sum"}}, "sets": {"b": {"tools": ["sum"]}}}}`)
+	eventually(t, func() bool { return works(url+"/b", "sum") })
+	if works(url+"/a", "plus") || works(url, "plus") || !works(url, "sum") {
+		t.Error("old names or sets are still there, or new ones are not")
+	}
+	configured(t, dir, `{"mcpServers": {"calc": {"builtin": "calc"}}, "gateway": {"tools": {"calc__add": {"name": "sum"}, "calc__subtract": {"name": "sum"}}}}`)
+	eventually(t, func() bool { return strings.Contains(errs.String(), "which calc__add has already") })
+	if !works(url+"/b", "sum") {
+		t.Error("an invalid configuration has changed something")
+	}
+}
+
+// TestGatewaySearch finds and calls tools through two others, also in a set.
+func TestGatewaySearch(t *testing.T) {
+	dir := gatewayConfig(t, `{"search": true, "sets": {"notes": {"servers": ["my notes"]}}}`)
+	url, _ := servingWith(t, "gateway", "--config-dir", dir, "--addr", "127.0.0.1:0")
+	flag, _ := servingWith(t, "gateway", "--addr", "127.0.0.1:0", "--search", "--names", "plain", "-s", "builtin:calc")
+	for at, add := range map[string]string{url: "calc__add", flag: "add"} {
+		if code, out, errs := tenon(t, "tools", at); code != 0 || !strings.Contains(out, "invoke") || !strings.Contains(out, "search") || strings.Contains(out, add) {
+			t.Errorf("tools: %d %s %s", code, out, errs)
+		}
+		if code, out, errs := tenon(t, "call", at, "search", "query=sum of two numbers"); code != 0 || !strings.Contains(out, add) {
+			t.Errorf("search: %d %s %s", code, out, errs)
+		}
+		if code, out, errs := tenon(t, "call", at, "invoke", "name="+add, `arguments={"a":2,"b":3}`); code != 0 || !strings.Contains(out, "5") {
+			t.Errorf("invoke: %d %s %s", code, out, errs)
+		}
+	}
+	if code, out, errs := tenon(t, "call", url+"/notes", "search", "query=sum of two numbers"); code != 0 || strings.Contains(out, "calc__add") {
+		t.Errorf("search in a set: %d %s %s", code, out, errs)
+	}
+	if code, out, _ := tenon(t, "call", url+"/notes", "invoke", "name=calc__add", `arguments={"a":2,"b":3}`); code == 0 {
+		t.Errorf("invoke outside a set: %s", out)
+	}
+}
+
+// TestGatewayNamesUsage checks the errors at the start.
+func TestGatewayNamesUsage(t *testing.T) {
+	for _, c := range []struct{ gateway, line, want string }{
+		{`{"tools": {"calc__add": {"name": "x"}, "calc__sub": {"name": "x"}}}`, "gateway", `gateway.tools.calc__sub has the name "x", which calc__add has already`},
+		{`{"tools": {"calc__add": {"name": "a b"}}}`, "gateway", "gateway.tools.calc__add.name must have 1 to 64 letters"},
+		{`{"tools": {"calc__add": {"name": "calc__sub"}, "calc__sub": {"title": "x"}}}`, "gateway", `cannot be named "calc__sub"`},
+		{`{"tools": {"calc__add": {"hiden": true}}}`, "gateway", `did you mean "hidden"?`},
+		{`{"sets": {"a/b": {}}}`, "gateway", `a set cannot be named "a/b"`},
+		{`{"sets": {"server-card": {}}}`, "gateway", `a set cannot be named "server-card"`},
+		{`{"sets": {"a": {"server": []}}}`, "gateway", `did you mean "servers"?`},
+		{`{"sets": {"a": {}}}`, "gateway --stdio --set b", `no set is named "b" in tenon.json; there are: a`},
+		{`{"sets": {"a": {}}}`, "gateway --set a", "--set needs --stdio"},
+		{`{"sets": {"a": {}}}`, "gateway --names plain -s calc", "--names plain does not work with tools, prompts or sets"},
+	} {
+		if code, out, errs := tenon(t, append(strings.Fields(c.line), "--config-dir", gatewayConfig(t, c.gateway), "--project", t.TempDir())...); code == 0 || !strings.Contains(errs, c.want) {
+			t.Errorf("%s %s: %d %s %s; want %q", c.gateway, c.line, code, out, errs, c.want)
+		}
+	}
+}
