@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/maphash"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
@@ -20,6 +21,7 @@ type Server struct {
 
 	known   known
 	encoded atomic.Pointer[encodedServer]
+	listed  atomic.Pointer[listedTools]
 }
 
 type encodedServer struct {
@@ -102,7 +104,7 @@ func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err e
 		return failed(r.id, err)
 	}
 	if r.call.Method == mcp.MethodToolsList {
-		res.Body = withoutExecution(res.Body)
+		res.Body = s.withoutExecution(res.Body)
 	}
 	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
 		back.Notify(clientcall.Notification{Value: func(dst []byte) []byte {
@@ -117,10 +119,39 @@ func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err e
 	return a
 }
 
+// listedTools is the last list of tools without its execution members.
+type listedTools struct {
+	sum  uint64 // hash of the list with them
+	body []byte // nil if it has none
+}
+
+// listSeed is the seed of hashes of lists.
+var listSeed = maphash.MakeSeed()
+
 // withoutExecution removes the execution member of tools from a list, which only
-// 2025-11-25 has. Without extensions there is none, and lists may be long.
+// 2025-11-25 has. Without extensions there is none. Lists may be long, and most
+// are equal to the last one, so that the Server keeps that.
+func (s *Server) withoutExecution(body []byte) []byte {
+	if len(mcp.RegisteredExtensions()) == 0 {
+		return body
+	}
+	sum := maphash.Bytes(listSeed, body)
+	last := s.listed.Load()
+	if last == nil || last.sum != sum {
+		last = &listedTools{sum: sum}
+		if without := withoutExecution(body); !rawjson.Same(without, body) {
+			last.body = without
+		}
+		s.listed.Store(last)
+	}
+	if last.body == nil {
+		return body
+	}
+	return last.body
+}
+
 func withoutExecution(body []byte) []byte {
-	if len(mcp.RegisteredExtensions()) == 0 || !bytes.Contains(body, []byte(`"execution"`)) {
+	if !bytes.Contains(body, []byte(`"execution"`)) {
 		return body
 	}
 	return rawjson.RewriteMember(body, "tools", func(tools []byte) []byte {
