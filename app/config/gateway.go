@@ -15,10 +15,22 @@ type Gateway struct {
 
 	// Search gives clients two tools, search and invoke, instead of all tools.
 	Search bool
+
+	// Pins says which definitions clients get.
+	Pins GatewayPins
+
+	// MaxResult is the maximum size of a result in bytes; 0 means the default.
+	MaxResult int
+
+	// Redact says what is removed from results.
+	Redact GatewayRedact
 }
 
 // gatewayMembers are the members of "gateway".
-var gatewayMembers = []string{"logins", "tools", "prompts", "sets", "search"}
+var gatewayMembers = []string{
+	"logins", "tools", "prompts", "sets", "search",
+	"pins", "maxResult", "redact",
+}
 
 func readGateway(n node) (g Gateway, err error) {
 	err = n.eachMember(func(m member) (err error) {
@@ -33,6 +45,12 @@ func readGateway(n node) (g Gateway, err error) {
 			g.Sets, err = readSets(m.value)
 		case "search":
 			g.Search, err = m.value.bool()
+		case "pins":
+			g.Pins, err = readGatewayPins(m.value)
+		case "maxResult":
+			g.MaxResult, err = m.value.size()
+		case "redact":
+			g.Redact, err = readGatewayRedact(m.value)
 		default:
 			err = m.unknown(gatewayMembers)
 		}

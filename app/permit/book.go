@@ -154,7 +154,7 @@ func (r *record) changes(is Identity, tool *mcp.Tool) []config.Change {
 	if r.Definition == nil {
 		return nil
 	}
-	return append(r.Identity.changes(is), Compare(r.Definition, definition(tool))...)
+	return append(r.Identity.changes(is), compare(r.Definition, definitionOf(tool))...)
 }
 
 // Hidden reports whether to hide a tool from the model, because no call of it is
@@ -179,9 +179,9 @@ func (b *Book) Held(server string, tool *mcp.Tool) string {
 	switch {
 	case known == nil && refused == nil, b.settings.AllowedByCommandLine(server, tool.Name, nil):
 		return ""
-	case len(Compare(known, definition(tool))) > 0:
+	case len(compare(known, definitionOf(tool))) > 0:
 		return "it has changed since you approved it"
-	case refused != nil && len(Compare(refused, definition(tool))) == 0:
+	case refused != nil && len(compare(refused, definitionOf(tool))) == 0:
 		return "its description looks like instructions to the model, and you denied it"
 	}
 	return ""
@@ -207,7 +207,7 @@ func (b *Book) Answer(server string, tool *mcp.Tool, session, answer string) err
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.kept[k].Definition == nil && len(Suspect(tool)) > 0 {
-			b.refused[k] = definition(tool)
+			b.refused[k] = definitionOf(tool)
 		}
 		return nil
 	}
@@ -258,7 +258,7 @@ func (b *Book) seen(server string, tool *mcp.Tool, answered bool) Identity {
 }
 
 func (all records) approve(r record, server string, tool *mcp.Tool, is Identity) {
-	r.Server, r.Tool, r.Definition, r.Identity = server, tool.Name, definition(tool), is
+	r.Server, r.Tool, r.Definition, r.Identity = server, tool.Name, definitionOf(tool), is
 	all[key(server, tool.Name)] = r
 }
 

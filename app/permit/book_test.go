@@ -313,6 +313,10 @@ func TestSuspect(t *testing.T) {
 	if got := strings.Join(Suspect(t2), "; "); !strings.Contains(got, "the input schema") {
 		t.Errorf("in a schema: %q", got)
 	}
+	t2.InputSchema = json.RawMessage(`{"properties":{"x":{"description":"a\u200bb"}}}`)
+	if got := strings.Join(Suspect(t2), "; "); !strings.Contains(got, "the input schema") {
+		t.Errorf("in an escape of a schema: %q", got)
+	}
 }
 
 func TestManyAtOnce(t *testing.T) {

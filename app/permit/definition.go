@@ -1,22 +1,21 @@
 package permit
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/internal/definition"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// definition returns the parts of a tool that a model or a user acts on.
-func definition(t *mcp.Tool) json.RawMessage {
+// definitionOf returns the parts of a tool that a model or a user acts on.
+func definitionOf(t *mcp.Tool) json.RawMessage {
 	raw, err := mcp.Marshal(struct {
 		Title        string               `json:"title,omitzero"`
 		Description  string               `json:"description,omitzero"`
@@ -33,18 +32,16 @@ func definition(t *mcp.Tool) json.RawMessage {
 // Digest returns a digest of a tool's definition, so that the user approves
 // exactly what was shown.
 func Digest(t *mcp.Tool) string {
-	sum := sha256.Sum256(definition(t))
+	sum := sha256.Sum256(definitionOf(t))
 	return hex.EncodeToString(sum[:])
 }
 
-// Compare lists the differences between two definitions, by place. The order of
-// members does not matter.
-func Compare(before, after json.RawMessage) []config.Change {
-	if before == nil || bytes.Equal(before, after) {
-		return nil
-	}
+// compare lists the differences between two definitions.
+func compare(before, after json.RawMessage) []config.Change {
 	var changes []config.Change
-	compare("", decode(before), decode(after), &changes)
+	for _, c := range definition.Compare(before, after) {
+		changes = append(changes, config.Change(c))
+	}
 	return changes
 }
 
@@ -63,10 +60,10 @@ func (was Identity) changes(is Identity) []config.Change {
 			continue
 		}
 		if !had {
-			before = text(nil)
+			before = definition.Nothing
 		}
 		if !has {
-			after = text(nil)
+			after = definition.Nothing
 		}
 		list = append(list, config.Change{What: "server " + fact, Before: visible.Text(before), After: visible.Text(after)})
 	}
@@ -80,50 +77,4 @@ func (is Identity) String() string {
 		all = append(all, fact+" "+is[fact])
 	}
 	return visible.Line(strings.Join(all, ", "))
-}
-
-func decode(raw json.RawMessage) any {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return string(raw)
-	}
-	return v
-}
-
-func compare(at string, a, b any, changes *[]config.Change) {
-	x, isX := a.(map[string]any)
-	y, isY := b.(map[string]any)
-	if isX && isY {
-		for _, name := range names(x, y) {
-			compare(strings.TrimPrefix(at+"/"+name, "/"), x[name], y[name], changes)
-		}
-		return
-	}
-	before, after := text(a), text(b)
-	if before != after {
-		*changes = append(*changes, config.Change{What: at, Before: before, After: after})
-	}
-}
-
-func names(x, y map[string]any) []string {
-	all := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// text formats a value so that different values look different.
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "(nothing)"
-	case string:
-		return visible.Text(v)
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
-	return visible.Text(string(raw))
 }

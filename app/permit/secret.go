@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/definition"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -39,4 +40,4 @@ func SecretWarning(server string, fields []string) string {
 func named(field string) bool { return redact.Name(field) || mentions(field) }
 
 // mentions reports whether the beginning of a server's text names a secret.
-func mentions(text string) bool { return redact.Mentions(beginning(text)) }
+func mentions(text string) bool { return redact.Mentions(definition.Beginning(text)) }

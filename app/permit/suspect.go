@@ -1,77 +1,33 @@
 package permit
 
 import (
-	"fmt"
-	"regexp"
-	"strings"
-	"sync"
-
-	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/internal/definition"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
-
-// A sign is a pattern of texts that give orders to a model instead of describing
-// a tool.
-type sign struct {
-	pattern *regexp.Regexp
-	says    string
-}
-
-// signs are searched in every text of a definition. They are warnings for the
-// user, not a filter.
-var signs = sync.OnceValue(func() []sign {
-	return []sign{
-		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden)\b`), "it contains tags that imitate instructions"},
-		{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|other|all)\b.{0,30}\b(instruction|prompt|rule|message|tool)`), "it tells the model to ignore instructions"},
-		{regexp.MustCompile(`(?i)\b(do not|don't|never|without)\b.{0,30}\b(tell|telling|mention|mentioning|inform|informing|show|reveal|notify)\b.{0,30}\b(user|person|human|anyone)`), "it tells the model to hide something from you"},
-		{regexp.MustCompile(`(?i)(~/|/root/|/home/[a-z]+/|\$HOME/)?\.(ssh|aws|gnupg|netrc|npmrc|kube|docker/config)|id_(rsa|ed25519)|/etc/(passwd|shadow)|\.env\b`), "it names files that hold secrets"},
-		{regexp.MustCompile(`(?i)\b(before|after|when|whenever|instead of)\b.{0,40}\b(using|calling|call|use)\b.{0,30}\b(any|other|another|every|all)\b.{0,20}\btools?\b`), "it gives instructions about other tools"},
-		{regexp.MustCompile(`(?i)\b(you must|you are required to|always)\b.{0,60}\b(send|pass|include|forward|upload|copy|read|call)\b`), "it gives the model instructions"},
-		{regexp.MustCompile(`(?i)\b(api[ _-]?keys?|passwords?|credentials?|access tokens?|private keys?)\b.{0,60}\b(pass|send|include|provide|as (an?|the) (argument|parameter)|sidenote)\b`), "it asks for credentials"},
-	}
-})
-
-// lookedAt is the number of bytes of a text that are searched. A model gets less.
-const lookedAt = 128 << 10
-
-func beginning(s string) string {
-	if len(s) <= lookedAt {
-		return s
-	}
-	return strings.ToValidUTF8(s[:lookedAt], "")
-}
 
 // Suspect returns what is suspicious about a tool's definition: orders to the
 // model and hidden characters.
 func Suspect(t *mcp.Tool) []string {
 	var found []string
-	look := func(where, s string) {
-		s = beginning(s)
-		for _, what := range visible.Suspicious(s) {
-			found = append(found, fmt.Sprintf("the %s: %s", where, what))
-		}
-		for _, sign := range signs() {
-			if sign.pattern.MatchString(s) {
-				found = append(found, fmt.Sprintf("the %s: %s", where, sign.says))
-			}
+	for _, part := range []struct{ where, text string }{
+		{"name", t.Name}, {"title", t.DisplayName()}, {"description", t.Description},
+		{"input schema", schemaText(t.InputSchema)}, {"output schema", schemaText(t.OutputSchema)},
+	} {
+		for _, what := range definition.Suspect(part.text) {
+			found = append(found, "the "+part.where+": "+what)
 		}
 	}
-	look("name", t.Name)
-	look("title", t.DisplayName())
-	look("description", t.Description)
-	look("input schema", string(t.InputSchema))
-	look("output schema", string(t.OutputSchema))
 	return found
 }
 
-// SuspectText returns what is suspicious about a result for the model.
-func SuspectText(s string) []string {
-	s = beginning(s)
-	found := visible.Suspicious(s)
-	for _, sign := range signs()[:3] { // the others are normal in results
-		if sign.pattern.MatchString(s) {
-			found = append(found, sign.says)
-		}
+// schemaText returns a schema without escapes, which could hide characters.
+func schemaText(schema []byte) string {
+	if len(schema) == 0 {
+		return ""
 	}
-	return found
+	return string(rawjson.AppendCanonical(nil, schema))
 }
+
+// SuspectText returns what is suspicious about a result for the model.
+func SuspectText(s string) []string { return definition.SuspectResult(s) }

@@ -72,7 +72,7 @@ interrupt ends the gateway at once.`,
 	f.StringVar(&v.ops, "ops-addr", "", "serve /metrics, /status, /healthz and /readyz at this `address`, instead of beside the servers")
 	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
 	v.httpFlags(f)
-	c.AddCommand(p.gatewayStatusCommand())
+	c.AddCommand(p.gatewayStatusCommand(), p.gatewayPinsCommand())
 	return c
 }
 
@@ -123,8 +123,8 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 // gatewayChain puts the links of the gateway before h, in the order of a call:
 // limit, audit, policy, guard. Search comes before them: see searching. Names says whose the names in calls are;
 // nil means that they are those of the only server.
-func (p *program) gatewayChain(c *config.Config, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
-	return gateway.CheckHeaders()(h), nil
+func (p *program) gatewayChain(c *config.Config, guard *gatewayGuard, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
+	return mcp.Chain(h, gateway.CheckHeaders(), guard.results), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no

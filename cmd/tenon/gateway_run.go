@@ -35,6 +35,7 @@ type gatewayRun struct {
 	sets    atomic.Pointer[map[string]mcp.Handler]
 	router  *gateway.Router // nil with --names plain, and before the first apply
 	tel     *telemetry.Telemetry
+	guard   *gatewayGuard // nil before the first apply; only apply changes it
 
 	draining atomic.Bool
 	reloads  atomic.Int64
@@ -52,9 +53,10 @@ type gatewayRun struct {
 
 // A gatewayServer is a configured server and the connection to it.
 type gatewayServer struct {
-	entry config.Server
-	mark  string // differs if the entry does
-	conn  *connect.Server
+	entry       config.Server
+	mark        string // differs if the entry does, or what guards the server
+	conn        *connect.Server
+	mcp.Handler // the connection, and what guards it
 }
 
 func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
@@ -86,11 +88,16 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := g.connect(ctx, entries)
+	guard, err := g.p.gatewayGuard(c.Settings().Gateway, g.guard, g.log)
 	if err != nil {
 		return err
 	}
-	if err := g.use(c, next); err != nil {
+	next, err := g.connect(ctx, entries, guard)
+	if err == nil {
+		err = g.use(c, next, guard)
+	}
+	if err != nil {
+		guard.closeUnless(g.guard)
 		g.mu.Lock()
 		running := g.servers
 		g.mu.Unlock()
@@ -101,6 +108,8 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 		}
 		return err
 	}
+	g.guard.closeUnless(guard)
+	g.guard = guard
 	return nil
 }
 
@@ -155,7 +164,7 @@ func (g *gatewayRun) isOwn(s config.Server) bool {
 
 // connect returns the servers of entries, with new connections where an entry is
 // new or has changed.
-func (g *gatewayRun) connect(ctx context.Context, entries []config.Server) (map[string]*gatewayServer, error) {
+func (g *gatewayRun) connect(ctx context.Context, entries []config.Server, guard *gatewayGuard) (map[string]*gatewayServer, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -163,17 +172,18 @@ func (g *gatewayRun) connect(ctx context.Context, entries []config.Server) (map[
 	}
 	next := map[string]*gatewayServer{}
 	for _, entry := range entries {
-		s := &gatewayServer{entry: entry, mark: markOf(entry)}
+		s := &gatewayServer{entry: entry, mark: markOf(entry) + guard.mark()}
 		if was := g.servers[entry.Name]; was != nil && was.mark == s.mark {
 			next[entry.Name] = was
 			continue
 		}
 		o, err := g.p.gatewayOptions(ctx, entry)
 		if err != nil {
-			return nil, err
+			return next, err
 		}
 		o.Changed = g.stateChanged
 		s.conn = connect.New(entry, o)
+		s.Handler = guard.server(entry.Name, s.conn)
 		g.open[s.conn] = struct{}{}
 		next[entry.Name] = s
 	}
@@ -182,24 +192,24 @@ func (g *gatewayRun) connect(ctx context.Context, entries []config.Server) (map[
 
 // use serves the servers of next instead of those of before, which are closed
 // when their calls have ended.
-func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error {
+func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard *gatewayGuard) error {
 	settings := c.Settings().Gateway
 	if err := g.v.checkNames(settings); err != nil {
 		return err
 	}
 	if g.v.names == "plain" {
-		return g.usePlain(c, next)
+		return g.usePlain(c, next, guard)
 	}
 	tools, prompts := gatewayOverrides(settings.Tools), gatewayOverrides(settings.Prompts)
 	var ups []gateway.Upstream
 	for name, s := range next {
-		ups = append(ups, gateway.Upstream{Name: name, Handler: s.conn})
+		ups = append(ups, gateway.Upstream{Name: name, Handler: s})
 	}
 	first := g.router == nil
 	if first {
 		r, err := gateway.NewRouter(ups, &gateway.Options{
 			Server:   mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
-			Released: func(u gateway.Upstream) { g.release(u.Handler.(*connect.Server)) },
+			Released: func(u gateway.Upstream) { g.release(u.Handler.(*gatewayServer).conn) },
 			Tools:    tools,
 			Prompts:  prompts,
 			Log:      g.log,
@@ -209,7 +219,7 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error
 		}
 		g.router = r
 	}
-	h, err := g.p.gatewayChain(c, g.router, g.router)
+	h, err := g.p.gatewayChain(c, guard, g.router, g.router)
 	if err != nil {
 		return err
 	}
@@ -229,11 +239,11 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer) error
 }
 
 // usePlain serves a single server without a router.
-func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer) error {
+func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, guard *gatewayGuard) error {
 	var s *gatewayServer
 	for _, s = range next {
 	}
-	h, err := g.p.gatewayChain(c, s.conn, nil)
+	h, err := g.p.gatewayChain(c, guard, s, nil)
 	if err != nil {
 		return err
 	}
@@ -328,4 +338,5 @@ func (g *gatewayRun) close() {
 		all.Go(func() { conn.Close() })
 	}
 	all.Wait()
+	g.guard.closeUnless(nil)
 }

@@ -27,7 +27,13 @@ func servingLogged(t *testing.T, args ...string) (url string, errs *told) {
 // servingWith runs a command that serves over HTTP.
 func servingWith(t *testing.T, args ...string) (url string, errs *told) {
 	t.Helper()
-	t.Setenv("TENON_CONFIG_DIR", t.TempDir())
+	return servingIn(t, t.TempDir(), args...)
+}
+
+// servingIn is servingWith with a configuration in a directory.
+func servingIn(t *testing.T, config string, args ...string) (url string, errs *told) {
+	t.Helper()
+	t.Setenv("TENON_CONFIG_DIR", config)
 	ctx, stop := context.WithCancel(t.Context())
 	out, errs := &told{said: make(chan string, 1)}, &told{said: make(chan string, 1)}
 	ended := make(chan int, 1)

@@ -64,8 +64,14 @@ const (
 
 // document returns the document with its secrets replaced.
 func (w *walk) document() []byte {
+	w.value(bytes.TrimSpace(w.raw))
+	return w.replaced()
+}
+
+// replaced returns the document with the replacements; the document itself if
+// there are none.
+func (w *walk) replaced() []byte {
 	raw := w.raw
-	w.value(bytes.TrimSpace(raw))
 	if len(w.cuts) == 0 {
 		return raw
 	}

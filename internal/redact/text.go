@@ -67,6 +67,11 @@ func mayMatch(s string) bool {
 			return true
 		}
 	}
+	return schemeIn(s)
+}
+
+// schemeIn reports whether s may contain the name of an authentication scheme.
+func schemeIn[T string | []byte](s T) bool {
 	for i := range len(s) - 3 { // bearer, basic and dpop in any case; U+017F counts as an s
 		switch s[i] | 0x20 {
 		case 'b':

@@ -39,6 +39,7 @@ type Values struct {
 	set     map[string][]string // by owner, from Set
 	learned map[string][]string // by owner, from Add
 	find    atomic.Pointer[strings.Replacer]
+	search  atomic.Pointer[search]
 	changes atomic.Int64
 }
 
@@ -100,6 +101,12 @@ func (v *Values) Known(s string) string {
 	return s
 }
 
+// In reports whether data, as JSON or as text, contains a known value in one of
+// its encodings. It does not allocate.
+func (v *Values) In(data []byte) bool {
+	return v != nil && v.search.Load().in(data)
+}
+
 func findable(secret string) bool {
 	return len(secret) >= MinValue && !common[strings.ToLower(secret)]
 }
@@ -118,13 +125,14 @@ func (v *Values) compile() {
 	}
 	// The longest first, because one may contain another.
 	all := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	var pairs []string
+	var pairs, texts []string
 	for _, s := range all {
 		if found[s] {
-			pairs = append(pairs, s, Mark)
+			pairs, texts = append(pairs, s, Mark), append(texts, s)
 		}
 	}
 	v.changes.Add(1)
+	v.search.Store(newSearch(texts))
 	if pairs == nil {
 		v.find.Store(nil)
 		return
