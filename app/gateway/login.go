@@ -21,8 +21,10 @@ type Login interface {
 	// user logs in again. It is empty if the user is not logged in.
 	ID(ctx context.Context) (string, error)
 	// Begin returns the page where the user logs in. While the user does so,
-	// Begin returns the same page.
-	Begin(ctx context.Context) (LoginPage, error)
+	// Begin returns the same page. Last is the URL of the page that the call has
+	// asked the user to open before, or empty: if the login there has failed,
+	// Begin returns that page again, so that the call fails, too.
+	Begin(ctx context.Context, last string) (LoginPage, error)
 	// Refused ends the login with this ID, which the server no longer accepts.
 	// It does nothing if the user has another one by now.
 	Refused(ctx context.Context, id string) error
@@ -243,7 +245,7 @@ func (g *loginGate) ask(ctx context.Context, c *mcp.Call) (res mcp.Result, again
 	if err := c.Refused(loginKey); err != nil {
 		return g.fail(c, fmt.Sprintf("Not logged in to %s: the client did not open the login page (%v).", g.Server, err))
 	}
-	page, err := g.Login.Begin(ctx)
+	page, err := g.Login.Begin(ctx, lastPage(c))
 	if err != nil {
 		return mcp.Result{}, false, g.errorf("needs you to log in: %v", err)
 	}
@@ -255,7 +257,11 @@ func (g *loginGate) ask(ctx context.Context, c *mcp.Call) (res mcp.Result, again
 	if err := c.Caller.CanHandle(q); err != nil {
 		return g.fail(c, fmt.Sprintf("%s needs the user to log in. Ask the user to open %s in a browser, and then make this call again.", g.Server, page.URL))
 	}
-	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{loginKey: q}, State: c.State, PriorResponses: withoutLogin(c).InputResponses}
+	next := *withoutLogin(c)
+	if at, err := json.Marshal(page.URL); err == nil {
+		next.Save(loginKey, at)
+	}
+	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{loginKey: q}, State: c.State, PriorResponses: next.InputResponses}
 	response, ok := c.InputResponses[loginKey]
 	if !ok {
 		return mcp.Result{}, false, need
@@ -268,6 +274,14 @@ func (g *loginGate) ask(ctx context.Context, c *mcp.Call) (res mcp.Result, again
 		return g.fail(c, fmt.Sprintf("Not logged in to %s: the user declined.", g.Server))
 	}
 	return g.await(ctx, c, page, need)
+}
+
+// lastPage returns the URL of the page that an earlier round of the call has asked
+// the user to open; empty if there is none.
+func lastPage(c *mcp.Call) string {
+	saved, _ := c.Saved(loginKey)
+	at, _ := rawjson.String(saved)
+	return at
 }
 
 // await waits for the user. need asks again.

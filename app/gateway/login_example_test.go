@@ -16,7 +16,7 @@ type noLogin struct{}
 func (noLogin) ID(context.Context) (string, error)          { return "", nil }
 func (noLogin) Refused(context.Context, string) error       { return nil }
 func (noLogin) Changed(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
-func (noLogin) Begin(context.Context) (gateway.LoginPage, error) {
+func (noLogin) Begin(context.Context, string) (gateway.LoginPage, error) {
 	return gateway.LoginPage{URL: "https://gateway.example.com/login?ticket=1", Wait: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, nil
 }
 

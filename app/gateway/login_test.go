@@ -18,7 +18,7 @@ import (
 type fakeLogin struct {
 	mu      sync.Mutex
 	id      string
-	begun   int
+	begun   []string // the last pages
 	refused []string
 	done    chan struct{}
 	err     error
@@ -41,10 +41,10 @@ func (l *fakeLogin) ID(context.Context) (string, error) {
 	return l.id, nil
 }
 
-func (l *fakeLogin) Begin(context.Context) (LoginPage, error) {
+func (l *fakeLogin) Begin(_ context.Context, last string) (LoginPage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.begun++
+	l.begun = append(l.begun, last)
 	done := l.done
 	return LoginPage{URL: "https://gateway.example/login?ticket=T", Wait: func(ctx context.Context) error {
 		select {
@@ -169,8 +169,17 @@ func TestCallGoesOnAfterTheLogin(t *testing.T) {
 		if got.err != nil || !strings.Contains(got.body, "served") || len(b.calls) != 1 {
 			t.Fatalf("%+v, %d calls", got, len(b.calls))
 		}
-		if c := b.calls[0]; c.State != "state of the server" || len(c.InputResponses) != 1 || string(c.InputResponses["other"]) != "1" {
+		c := b.calls[0]
+		for key := range c.InputResponses {
+			if mcp.IsOwnKey(key) { // which is not sent
+				delete(c.InputResponses, key)
+			}
+		}
+		if c.State != "state of the server" || len(c.InputResponses) != 1 || string(c.InputResponses["other"]) != "1" {
 			t.Errorf("the server gets state %q and responses %s", c.State, c.InputResponses)
+		}
+		if want := "[ https://gateway.example/login?ticket=T]"; fmt.Sprint(b.login.begun) != want {
+			t.Errorf("the last pages are %q, want %s", b.login.begun, want)
 		}
 		if len(told) != 1 || told[0] != mcp.NotificationElicitationComplete+`{"elicitationId":"tenon_login"}` {
 			t.Errorf("notifications %q", told)

@@ -73,9 +73,13 @@ func (f *flow) end(err error) {
 	if s.byUser[f.account] == f {
 		delete(s.byUser, f.account)
 	}
+	if err != nil && len(s.failed) < maxPending { // the calls that wait for it learn why
+		s.failed[s.pageOf(f.ticket)] = f
+	} else {
+		f.timer.Stop()
+	}
 	run := f.running
 	s.mu.Unlock()
-	f.timer.Stop()
 	if err == nil {
 		s.announce()
 		s.opts.Log.Info("a user has logged in", "server", f.server.Name)
@@ -86,6 +90,14 @@ func (f *flow) end(err error) {
 	if run != nil {
 		run.cancel()
 	}
+}
+
+// expire ends a flow whose time is over.
+func (f *flow) expire() {
+	f.end(errors.New("nobody has logged in in time"))
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	delete(f.s.failed, f.s.pageOf(f.ticket))
 }
 
 // start begins an attempt and cancels the last one. It returns nil if the flow

@@ -121,12 +121,12 @@ func load(ctx context.Context, store tokens.Store, key string) (*Record, error) 
 }
 
 // Begin implements [gateway.Login].
-func (l *Login) Begin(context.Context) (gateway.LoginPage, error) {
-	f, err := l.s.begin(l.server, l.who)
+func (l *Login) Begin(_ context.Context, last string) (gateway.LoginPage, error) {
+	f, err := l.s.begin(l.server, l.who, last)
 	if err != nil {
 		return gateway.LoginPage{}, err
 	}
-	return gateway.LoginPage{URL: l.s.opts.Origin + Path + "?ticket=" + f.ticket, Wait: f.wait}, nil
+	return gateway.LoginPage{URL: l.s.pageOf(f.ticket), Wait: f.wait}, nil
 }
 
 // Refused implements [gateway.Login].

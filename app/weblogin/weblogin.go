@@ -28,9 +28,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,6 +101,7 @@ type Service struct {
 	closed  bool
 	byUser  map[string]*flow // by account
 	tickets map[string]*flow
+	failed  map[string]*flow // by page, until their time is over
 	states  map[string]*attempt
 	changed chan struct{} // closed, and replaced, when a login begins or ends to exist
 }
@@ -114,7 +117,7 @@ func New(o *Options) (*Service, error) {
 	case o.Store == nil:
 		return nil, errors.New("weblogin: there is no store for the logins")
 	}
-	s := &Service{opts: *o, origin: u, byUser: map[string]*flow{}, tickets: map[string]*flow{}, states: map[string]*attempt{}, changed: make(chan struct{})}
+	s := &Service{opts: *o, origin: u, byUser: map[string]*flow{}, tickets: map[string]*flow{}, failed: map[string]*flow{}, states: map[string]*attempt{}, changed: make(chan struct{})}
 	if s.opts.Log == nil {
 		s.opts.Log = slog.Default()
 	}
@@ -126,14 +129,12 @@ func New(o *Options) (*Service, error) {
 func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	var all []*flow
-	for _, f := range s.byUser {
-		all = append(all, f)
-	}
+	all := slices.Concat(slices.Collect(maps.Values(s.byUser)), slices.Collect(maps.Values(s.failed)))
 	s.mu.Unlock()
 	s.stop()
 	for _, f := range all {
 		f.end(errClosed)
+		f.timer.Stop()
 	}
 	s.wg.Wait()
 	return nil
@@ -159,14 +160,21 @@ func (s *Service) announce() {
 	s.changed = make(chan struct{})
 }
 
+// pageOf returns the URL of the page of a ticket.
+func (s *Service) pageOf(ticket string) string { return s.opts.Origin + Path + "?ticket=" + ticket }
+
 // callback returns the redirect URI of the gateway.
 func (s *Service) callback() string { return s.opts.Origin + Path + "/callback" }
 
-// begin returns the flow of a user that is not finished, or a new one.
-func (s *Service) begin(server Server, who *mcp.Principal) (*flow, error) {
+// begin returns the flow of a user that is not finished, or a new one. If the flow
+// with the page last has failed, begin returns that one.
+func (s *Service) begin(server Server, who *mcp.Principal, last string) (*flow, error) {
 	account := accountOf(server, who)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f := s.failed[last]; f != nil && f.account == account {
+		return f, nil
+	}
 	if f := s.byUser[account]; f != nil {
 		return f, nil
 	}
@@ -179,7 +187,7 @@ func (s *Service) begin(server Server, who *mcp.Principal) (*flow, error) {
 		return nil, errors.New("too many users are logging in; try again later")
 	}
 	f := &flow{s: s, server: server, who: who, account: account, ticket: rand.Text(), done: make(chan struct{}), cookie: "tenon_login_" + rand.Text()[:12], browser: rand.Text()}
-	f.timer = time.AfterFunc(lifetime, func() { f.end(errors.New("nobody has logged in in time")) })
+	f.timer = time.AfterFunc(lifetime, f.expire)
 	s.byUser[account], s.tickets[f.ticket] = f, f
 	return f, nil
 }

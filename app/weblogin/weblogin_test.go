@@ -19,7 +19,7 @@ import (
 
 func begin(t *testing.T, l *Login) gateway.LoginPage {
 	t.Helper()
-	page, err := l.Begin(t.Context())
+	page, err := l.Begin(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +206,14 @@ func TestLoginFails(t *testing.T) {
 	if next := begin(t, w.of(nil)); next.URL == page.URL {
 		t.Error("the page of a login that failed is used again")
 	}
+	// A call that has asked the user to open that page fails as well.
+	same, err := w.of(nil).Begin(t.Context(), page.URL)
+	if err != nil || same.URL != page.URL {
+		t.Fatalf("%+v, %v", same, err)
+	}
+	if err := same.Wait(soon(t)); err == nil || !strings.Contains(err.Error(), "access_denied") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // A user who comes back to the page in the same browser begins again.
@@ -231,7 +239,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, name := range names {
 		wg.Go(func() {
-			page, err := w.of(&mcp.Principal{ID: name, Issuer: w.own.URL}).Begin(t.Context())
+			page, err := w.of(&mcp.Principal{ID: name, Issuer: w.own.URL}).Begin(t.Context(), "")
 			if err != nil {
 				t.Error(err)
 				return
@@ -330,11 +338,11 @@ func TestPagesAreCareful(t *testing.T) {
 		}
 	}
 	w2 := newWorld(t, "issuer")
-	if _, err := w2.of(nil).Begin(t.Context()); err == nil {
+	if _, err := w2.of(nil).Begin(t.Context(), ""); err == nil {
 		t.Error("a login for a caller who is not authenticated")
 	}
 	w2.s.Close()
-	if _, err := w2.of(&mcp.Principal{ID: "a", Issuer: w2.own.URL}).Begin(t.Context()); err == nil {
+	if _, err := w2.of(&mcp.Principal{ID: "a", Issuer: w2.own.URL}).Begin(t.Context(), ""); err == nil {
 		t.Error("a login after Close")
 	}
 }
