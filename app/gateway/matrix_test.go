@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -9,11 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/gateway"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -90,7 +93,7 @@ type origin struct {
 
 func newOrigin(t *testing.T, called string) *origin {
 	o := &origin{name: called, cancelled: make(chan struct{}, 1)}
-	s := server.New(mcp.Implementation{Name: called, Version: "1"}, &server.Options{Instructions: "I am " + called})
+	s := server.New(mcp.Implementation{Name: called, Version: "1"}, &server.Options{Instructions: "I am " + called, PageSize: 4})
 	o.s = s
 	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, in struct{ A, B int }) (sum, error) { return sum{in.A + in.B}, nil }, nil)
 	server.AddTool(s, "who", "says who it is", func(context.Context, *mcp.Call, struct{}) (mcp.Contents, error) {
@@ -115,6 +118,19 @@ func newOrigin(t *testing.T, called string) *origin {
 			return "", err
 		}
 		return r.Content.Blocks.Text(), nil
+	}, nil)
+	server.AddTool(s, "sampletools", "gives the model a tool", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		//lint:ignore SA1019 the test is about this deprecated feature
+		r, err := server.Sample(c, "model", &mcp.CreateMessageParams{MaxTokens: 7, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("hi"))}},
+			Tools: []mcp.Tool{{Name: "find", InputSchema: json.RawMessage(`{"type":"object"}`)}}})
+		if err != nil {
+			return "", err
+		}
+		use, ok := r.Content.Blocks[0].(*mcp.ToolUseContent)
+		if !ok {
+			return "", fmt.Errorf("the model answered with %T", r.Content.Blocks[0])
+		}
+		return "the model uses " + use.Name, nil
 	}, nil)
 	server.AddTool(s, "roots", "asks for the roots", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		//lint:ignore SA1019 the test is about this deprecated feature
@@ -153,6 +169,10 @@ func newOrigin(t *testing.T, called string) *origin {
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
+	skill := fstest.MapFS{"sort/SKILL.md": {Data: []byte("---\nname: sort\ndescription: sorts for " + called + "\n---\nSort.\n")}}
+	if err := skills.Add(s, skill, nil); err != nil {
+		t.Fatal(err)
+	}
 	m, err := tasks.NewManager(s, &tasks.Options{PollInterval: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -185,9 +205,9 @@ type cell struct {
 	c              *client.Client
 	alpha, beta    *origin
 
-	mu      sync.Mutex
-	logged  []string
-	decline bool
+	mu     sync.Mutex
+	logged []string
+	answer func(*client.Elicitation) (*mcp.ElicitResult, error) // nil accepts
 }
 
 func (c *cell) both(since mcp.Revision) bool { return c.client >= since && c.server >= since }
@@ -232,16 +252,20 @@ func newCell(t *testing.T, clientRev, serverRev mcp.Revision, in, out connectFun
 	o := &client.Options{
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 			c.mu.Lock()
-			decline := c.decline
+			answer := c.answer
 			c.mu.Unlock()
-			if decline {
-				return e.Decline()
+			if answer != nil {
+				return answer(e)
 			}
 			return e.Accept(map[string]any{"name": strings.TrimSuffix(e.Message, "?")})
 		},
 		ElicitURL: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) { return e.Accept(nil) },
 		//lint:ignore SA1019 the test is about this deprecated feature
-		Sampling: &client.Sampling{Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sampling: &client.Sampling{Tools: true, Create: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			if len(p.Tools) > 0 {
+				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", StopReason: "toolUse",
+					Content: mcp.NewSamplingContent(&mcp.ToolUseContent{ID: "1", Name: p.Tools[0].Name, Input: json.RawMessage("{}")})}, nil
+			}
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", StopReason: "endTurn", Content: mcp.NewSamplingContent(mcp.Text("sampled"))}, nil
 		}},
 		//lint:ignore SA1019 the test is about this deprecated feature
@@ -273,6 +297,7 @@ func TestEveryCell(t *testing.T) {
 						t.Parallel()
 						c := newCell(t, clientRev, serverRev, in, out)
 						c.features()
+						c.skills()
 						c.questions()
 						c.side()
 						c.changes()
@@ -296,7 +321,7 @@ func (c *cell) features() {
 		}
 		tools = append(tools, tool.Name)
 	}
-	if len(tools) != 22 || !slices.Contains(tools, "alpha__add") || !slices.Contains(tools, "beta__add") {
+	if len(tools) != 24 || !slices.Contains(tools, "alpha__add") || !slices.Contains(tools, "beta__add") {
 		t.Errorf("tools %q", tools)
 	}
 	out, err := client.Call[sum](ctx, c.c, "alpha__add", map[string]int{"A": 2, "B": 3}, nil)
@@ -305,7 +330,7 @@ func (c *cell) features() {
 	}
 	for i, tool := range tools {
 		if strings.Contains(tool, "long") {
-			c.want(tool, "long "+[]string{"alpha", "beta"}[i/11], true)
+			c.want(tool, "long "+[]string{"alpha", "beta"}[i/12], true)
 		}
 	}
 	if _, err := c.call("gamma__add"); err == nil {
@@ -346,7 +371,7 @@ func (c *cell) features() {
 		}
 		uris = append(uris, r.URI)
 	}
-	if !slices.Equal(uris, []string{"alpha+test://static", "beta+test://static"}) {
+	if !slices.Equal(uris, []string{"alpha+test://static", "skill://alpha/sort/SKILL.md", "beta+test://static", "skill://beta/sort/SKILL.md"}) {
 		t.Errorf("resources %q", uris)
 	}
 }
@@ -356,13 +381,35 @@ func (c *cell) questions() {
 	c.want("beta__ask", "First and Second", c.both("2025-06-18"))
 	// Clients without tasks wait; older servers cannot ask.
 	c.want("beta__task", "beta by Task", c.both("2025-06-18"))
-	c.mu.Lock()
-	c.decline = true
-	c.mu.Unlock()
-	c.want("beta__ask", "", false)
+	for _, answer := range []func(*client.Elicitation) (*mcp.ElicitResult, error){(*client.Elicitation).Decline, (*client.Elicitation).Cancel} {
+		c.mu.Lock()
+		c.answer = answer
+		c.mu.Unlock()
+		c.want("beta__ask", "", false)
+	}
 	c.want("beta__page", "opened", c.both("2025-11-25"))
 	c.want("beta__sample", "sampled", true)
+	c.want("beta__sampletools", "the model uses find", c.both("2025-11-25"))
 	c.want("beta__roots", "file:///srv", true)
+}
+
+// skills lists the skills of both servers and loads them.
+func (c *cell) skills() {
+	var found []string
+	for s, err := range skills.List(c.t.Context(), c.c) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		loaded, err := skills.Load(c.t.Context(), c.c, s)
+		if err != nil {
+			c.t.Errorf("load %s: %v", s.URI, err)
+			continue
+		}
+		found = append(found, s.URI+" "+loaded.Text())
+	}
+	if len(found) != 2 || found[0] == found[1] {
+		c.t.Errorf("skills: %q", found)
+	}
 }
 
 // side checks progress, log messages and cancellation.
