@@ -1,14 +1,14 @@
 # Everything that proves Tenon. "make test" is what CI runs.
 
 GO      ?= go
-SUBMODS := test/peers test/login test/models test/page bench
+SUBMODS := test/peers test/login test/models test/page test/collector bench
 
-.PHONY: help test lint vet servers npm race stress flood lost-edits task-crashes models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race stress flood lost-edits task-crashes models peers host login page collector bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race stress flood models peers host login page bench-check conformance ## everything that proves us
+test: lint servers race stress flood models peers host login page collector bench-check conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -48,6 +48,10 @@ race: servers npm ## the tests, under the race detector
 	@[ -n "$$JSON_SCHEMA_TEST_SUITE" ] || echo "left out: the JSON Schema test suite (JSON_SCHEMA_TEST_SUITE does not say where it is)"
 	@echo "== go test -race"
 	@MUST_RUN=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /test/)
+
+collector: ## the OpenTelemetry collector's receiver reads what the gateway exports
+	@echo "== collector"
+	@cd test/collector && $(GO) test ./...
 
 stress: ## clients that come, go and resume while changes flow, for STRESS (60s), under the race detector
 	@echo "== stress"
