@@ -17,7 +17,7 @@ import (
 
 // updated runs a test with a Router that notes the servers it releases, and with
 // time that the test controls.
-func updated(t *testing.T, servers []Upstream, test func(t *testing.T, r *Router, released *[]string)) {
+func updated(t *testing.T, servers []Upstream, test func(t *testing.T, r *Router, released func() []string)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var released []string
@@ -31,7 +31,11 @@ func updated(t *testing.T, servers []Upstream, test func(t *testing.T, r *Router
 		}
 		defer r.Close()
 		synctest.Wait()
-		test(t, r, &released)
+		test(t, r, func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(released)
+		})
 	})
 }
 
@@ -48,7 +52,7 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 		}
 	}}
 	kept := &fake{tools: toolsOf(`{"name":"y"}`)}
-	updated(t, []Upstream{{"kept", kept}, {"old", old}}, func(t *testing.T, r *Router, released *[]string) {
+	updated(t, []Upstream{{"kept", kept}, {"old", old}}, func(t *testing.T, r *Router, released func() []string) {
 		finish = make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -61,7 +65,7 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if len(*released) != 0 {
+		if len(released()) != 0 {
 			t.Fatal("the server was released during a call")
 		}
 		wantTools(t, r, `{"name":"kept__y"},{"name":"new__z"}`)
@@ -73,8 +77,8 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 			t.Errorf("the open call: %v", err)
 		}
 		synctest.Wait()
-		if !slices.Equal(*released, []string{"old"}) {
-			t.Errorf("released %q", *released)
+		if !slices.Equal(released(), []string{"old"}) {
+			t.Errorf("released %q", released())
 		}
 		if n := kept.listens.Load(); n != 1 {
 			t.Errorf("the server that stays was connected %d times", n)
@@ -92,7 +96,7 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 func TestUpdateKeepsSubscriptions(t *testing.T) {
 	live := func(ctx context.Context, c *mcp.Call) (mcp.Result, error) { ack(c); return block(ctx, c) }
 	a, b := &fake{listen: live}, &fake{listen: live}
-	updated(t, []Upstream{{"s", a}}, func(t *testing.T, r *Router, _ *[]string) {
+	updated(t, []Upstream{{"s", a}}, func(t *testing.T, r *Router, _ func() []string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got, ended := listening(ctx, r, `{"resourceSubscriptions":["s+file:///x"]}`)
 		synctest.Wait()
@@ -136,13 +140,13 @@ func TestUpdateKeepsServersThatWaitForInput(t *testing.T) {
 	}
 	for how, want := range map[string]string{"answered": "", "abandoned": "unknown state", "expired": "unknown state"} {
 		t.Run(how, func(t *testing.T) {
-			updated(t, []Upstream{{"s", &fake{other: asks}}}, func(t *testing.T, r *Router, released *[]string) {
+			updated(t, []Upstream{{"s", &fake{other: asks}}}, func(t *testing.T, r *Router, released func() []string) {
 				_, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"s__x"}`)
 				if err := r.Update([]Upstream{{"s", &fake{other: refuses}}}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				if len(*released) != 0 {
+				if len(released()) != 0 {
 					t.Fatal("the server was released between two rounds")
 				}
 				switch how {
@@ -156,8 +160,8 @@ func TestUpdateKeepsServersThatWaitForInput(t *testing.T) {
 					t.Errorf("the next round: %v", err)
 				}
 				synctest.Wait()
-				if len(*released) != 1 {
-					t.Errorf("released %q after the last round", *released)
+				if len(released()) != 1 {
+					t.Errorf("released %q after the last round", released())
 				}
 			})
 		})
@@ -218,7 +222,7 @@ func TestUpdateDropsNoCall(t *testing.T) {
 
 func TestUpdateRefusesEqualNames(t *testing.T) {
 	f := &fake{tools: toolsOf(`{"name":"x"}`)}
-	updated(t, []Upstream{{"a", f}}, func(t *testing.T, r *Router, _ *[]string) {
+	updated(t, []Upstream{{"a", f}}, func(t *testing.T, r *Router, _ func() []string) {
 		if err := r.Update([]Upstream{{"b", f}, {"b", f}}); err == nil {
 			t.Error("two servers have the same name")
 		}

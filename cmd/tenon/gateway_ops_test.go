@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -152,11 +153,20 @@ func TestGatewayHidesOperationsBehindAuthorization(t *testing.T) {
 	_, errs = servingWith(t, "gateway", "--addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0", "--auth-token", "GATEWAY_TOKEN", "-s", "builtin:calc")
 	_, ops, _ := strings.Cut(errs.String(), "Metrics and status are at ")
 	ops, _, _ = strings.Cut(ops, "\n")
-	if code, out, e := tenon(t, "gateway", "status", ops); code != 0 || !strings.Contains(out, "calc") {
-		t.Errorf("status at %s: %d %s %s", ops, code, out, e)
-	}
+	eventually(t, func() bool {
+		code, out, _ := tenon(t, "gateway", "status", ops)
+		return code == 0 && strings.Contains(out, "calc")
+	})
 	if code, _, errs := tenon(t, "gateway", "--addr", "127.0.0.1:0", "--ops-addr", "0.0.0.0:0", "-s", "builtin:calc"); code != exitUsage || !strings.Contains(errs, "require authorization") {
 		t.Errorf("operations for everybody: %d %s", code, errs)
+	}
+}
+
+func TestSince(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0s", 10 * time.Second: "10s", time.Minute: "1m0s", 3 * time.Hour: "3h0m", 49*time.Hour + time.Minute: "2d1h"} {
+		if got := since(time.Now().Add(-d)); got != want {
+			t.Errorf("%v is written as %s", d, got)
+		}
 	}
 }
 
