@@ -72,7 +72,7 @@ interrupt ends the gateway at once.`,
 	f.StringVar(&v.ops, "ops-addr", "", "serve /metrics, /status, /healthz and /readyz at this `address`, instead of beside the servers")
 	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
 	v.httpFlags(f)
-	c.AddCommand(p.gatewayStatusCommand(), p.gatewayPinsCommand())
+	c.AddCommand(p.gatewayLoginsCommand(), p.gatewayStatusCommand(), p.gatewayPinsCommand())
 	return c
 }
 
@@ -114,6 +114,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		return err
 	}
 	if v.stdio {
+		end, err := p.onBehalf.servePages()
+		if err != nil {
+			return err
+		}
+		defer end()
 		defer g.follow(ctx)()
 		return stdio.Serve(context.WithoutCancel(ctx), g.onStdio(), nil)
 	}
@@ -124,7 +129,7 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 // limit, audit, policy, guard. Search comes before them: see searching. Names says whose the names in calls are;
 // nil means that they are those of the only server.
 func (p *program) gatewayChain(c *config.Config, guard *gatewayGuard, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
-	return mcp.Chain(h, gateway.CheckHeaders(), guard.results), nil
+	return mcp.Chain(h, p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no
@@ -137,6 +142,9 @@ var errNoCaller = errors.New("a gateway can ask a client only during its calls")
 func (p *program) gatewayOptions(ctx context.Context, entry config.Server) (*connect.Options, error) {
 	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
+		return nil, err
+	}
+	if o.Transport, err = p.onBehalf.transport(entry); err != nil {
 		return nil, err
 	}
 	o.Once, o.NoLogin = false, true

@@ -61,6 +61,7 @@ type gatewayServer struct {
 
 func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
 	g := &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
+	p.onBehalf = &gatewayCredentials{p: p, log: log}
 	var err error
 	g.tel, err = telemetry.New(&telemetry.Options{Service: "tenon-gateway", Version: version.String(), Getenv: os.LookupEnv, Log: log})
 	g.addGauges()
@@ -86,6 +87,9 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 	g.setFiles(append(c.Files(), c.ApprovalsFile()))
 	entries, err := g.entries(ctx, c)
 	if err != nil {
+		return err
+	}
+	if err := g.p.onBehalf.prepare(g.v, entries); err != nil {
 		return err
 	}
 	guard, err := g.p.gatewayGuard(c.Settings().Gateway, g.guard, g.log)
@@ -338,5 +342,6 @@ func (g *gatewayRun) close() {
 		all.Go(func() { conn.Close() })
 	}
 	all.Wait()
+	g.p.onBehalf.close()
 	g.guard.closeUnless(nil)
 }

@@ -30,7 +30,7 @@ func (g *gatewayRun) serve(ctx context.Context) error {
 		g.paste(url)
 		g.announceSets(url)
 	}
-	g.v.sets = g.set
+	g.v.sets, g.v.logins = g.set, g.p.onBehalf.serveLogins
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP
 	}

@@ -49,6 +49,8 @@ type program struct {
 	noting   sync.Mutex    // one note at a time
 	moved    sync.Once     // files of older versions
 
+	onBehalf *gatewayCredentials // of tenon gateway; nil for other commands
+
 	dashed bool // of a line to complete: the cursor is after --
 
 	ctx    context.Context        // of the run: ends with an interrupt

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -38,21 +39,25 @@ func openBuiltin(name string, query url.Values) (connect.Builtin, error) {
 
 // serving holds the flags of tenon serve.
 type serving struct {
-	http     string
-	hosts    []string
-	origins  []string
-	cors     bool
-	sse      bool
-	issuer   string
-	audience string
-	token    string
-	scopes   []string
-	tlsCert  string
-	tlsKey   string
-	access   string
-	tasks    string
-	card     string
-	public   string
+	http      string
+	hosts     []string
+	origins   []string
+	cors      bool
+	sse       bool
+	issuer    string
+	audience  string
+	token     string
+	scopes    []string
+	tlsCert   string
+	tlsKey    string
+	access    string
+	tasks     string
+	card      string
+	public    string
+	keepToken bool // handlers get the token of the caller: see protect.Token
+	// logins returns the pages at which users log in, by their paths; may be nil.
+	logins func(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error)
+
 	announce func(url string) // called before the first request is served; may be nil
 
 	sets   func(name string) mcp.Handler          // serves sets below the path; may be nil
@@ -205,6 +210,14 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	if err != nil {
 		return err
 	}
+	if v.logins != nil {
+		pages, err := v.logins(v, l.Addr(), guard)
+		if err != nil {
+			return err
+		}
+		maps.Copy(pages, published)
+		published = pages
+	}
 	web, err := v.handler(ctx, s, guard, log, published)
 	if err != nil {
 		return err
@@ -319,7 +332,7 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 		g, err := protect.New(&protect.Options{Resource: self, Verifier: keys, Log: log})
 		return g, usage(err)
 	case v.issuer != "":
-		g, err := protect.New(&protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes, Log: log})
+		g, err := protect.New(&protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes, KeepToken: v.keepToken, Log: log})
 		return g, usage(err)
 	}
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/weblogin"
+	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/auth/protect"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/auth/tokens/sealed"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+// gatewayCredentials is what the gateway uses at servers on behalf of its callers:
+// the tokens of callers that are exchanged, and the logins of users.
+type gatewayCredentials struct {
+	p   *program
+	log *slog.Logger
+
+	callers callerTokens
+	logins  bool // users log in to a server
+	started bool
+
+	mu         sync.Mutex
+	pages      *weblogin.Service // nil until it is known where its pages are
+	transports map[string]*http.Transport
+	opened     lazyLogins
+}
+
+// prepare says what the servers of entries need: the tokens of callers, or pages to
+// log in at.
+// It runs at the start and for each reload.
+func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) error {
+	for _, e := range entries {
+		switch {
+		case e.OAuth.NeedsCallerToken() && v.issuer == "":
+			return usagef("server %s exchanges the tokens of callers: serve the gateway with --auth-issuer", e.Name)
+		case e.OAuth.NeedsCallerToken() && !v.keepToken && g.started:
+			return usagef("server %s exchanges the tokens of callers, which this gateway does not keep: start it again", e.Name)
+		case e.OAuth.NeedsCallerToken():
+			v.keepToken = true
+		case e.OAuth.OnBehalf():
+			if _, err := g.store()(); err != nil { // to report a wrong key now
+				return err
+			}
+			g.logins = true
+		}
+	}
+	g.started = true
+	return nil
+}
+
+// callerTokens has the last token of each caller, in memory only: a connection to a
+// server is made, and its token renewed, outside of the calls that need it.
+type callerTokens struct {
+	mu    sync.Mutex
+	known map[string]callerToken // by the key of the principal
+}
+
+type callerToken struct {
+	text string
+	used time.Time
+}
+
+const (
+	callerTokenLife = time.Hour // since the last call
+	maxCallerTokens = 100_000
+)
+
+// keep records the token of the caller of a call.
+func (t *callerTokens) keep(ctx context.Context, c *mcp.Call) {
+	token := protect.Token(ctx)
+	if token == "" || c.Caller.Principal == nil {
+		return
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil {
+		t.known = map[string]callerToken{}
+	}
+	if len(t.known) >= maxCallerTokens {
+		maps.DeleteFunc(t.known, func(_ string, old callerToken) bool { return now.Sub(old.used) > callerTokenLife })
+	}
+	t.known[c.Caller.Principal.Key()] = callerToken{token, now}
+}
+
+// middleware keeps the tokens of callers. They are there only if the guard keeps
+// them.
+func (t *callerTokens) middleware(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		t.keep(ctx, c)
+		return next.Serve(ctx, c)
+	})
+}
+
+// transport returns the transport to the server of an entry, which refuses
+// addresses that no server has.
+func (g *gatewayCredentials) transport(entry config.Server) (http.RoundTripper, error) {
+	if entry.URL == "" {
+		return nil, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.transports[entry.URL]; t != nil {
+		return t, nil
+	}
+	t, err := connect.GuardedTransport(entry.URL)
+	if err != nil {
+		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
+	}
+	if g.transports == nil {
+		g.transports = map[string]*http.Transport{}
+	}
+	g.transports[entry.URL] = t
+	return t, nil
+}
+
+// serveLogins returns the pages at which users log in, by their paths. Guard is
+// that of the gateway, nil if it has a single user.
+func (g *gatewayCredentials) serveLogins(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error) {
+	self := cmp.Or(v.audience, v.public, v.scheme()+"://"+at.String()+streamable.Path)
+	u, err := url.Parse(self)
+	if err != nil {
+		return nil, usagef("%s is not a URL", self)
+	}
+	var id *weblogin.Identity
+	if guard != nil {
+		id = &weblogin.Identity{Identify: guard.Identify, Resource: self}
+		if v.issuer != "" {
+			id.Issuers = []string{v.issuer}
+		}
+	}
+	s, err := g.openPages(u.Scheme+"://"+u.Host, id)
+	if err != nil && !g.logins { // nobody needs them here, until the configuration changes
+		return map[string]http.Handler{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return map[string]http.Handler{weblogin.Path: s, weblogin.Path + "/": s}, nil
+}
+
+// openPages opens the service of login pages. Their store is opened when it is
+// needed.
+func (g *gatewayCredentials) openPages(origin string, id *weblogin.Identity) (*weblogin.Service, error) {
+	settings, err := g.p.gatewayLoginSettings()
+	if err != nil {
+		return nil, err
+	}
+	if id != nil && settings.ClientID != "" {
+		id.Client = &login.Client{ID: settings.ClientID}
+		if settings.ClientSecret != "" {
+			if id.Client.Secret, err = g.p.reference(settings.ClientSecret); err != nil {
+				return nil, usagef("gateway.logins.clientSecret: %v", err)
+			}
+		}
+	}
+	s, err := weblogin.New(&weblogin.Options{Origin: origin, Store: g.store(), Identity: id, ClientName: "Tenon gateway", Log: g.log})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pages = s
+	return s, nil
+}
+
+// store returns the store of the logins, which is opened, and its key created, when
+// it is first used.
+func (g *gatewayCredentials) store() lazyLogins {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.opened == nil {
+		g.opened = sync.OnceValues(g.p.gatewayLogins)
+	}
+	return g.opened
+}
+
+// lazyLogins is a [tokens.Store] that is opened when it is first used.
+type lazyLogins func() (*sealed.Files, error)
+
+// Load implements [tokens.Store].
+func (open lazyLogins) Load(ctx context.Context, key string) (tokens.Secret, error) {
+	s, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return s.Load(ctx, key)
+}
+
+// Save implements [tokens.Store].
+func (open lazyLogins) Save(ctx context.Context, key string, value tokens.Secret) error {
+	s, err := open()
+	if err != nil {
+		return err
+	}
+	return s.Save(ctx, key, value)
+}
+
+// Delete implements [tokens.Store].
+func (open lazyLogins) Delete(ctx context.Context, key string) error {
+	s, err := open()
+	if err != nil {
+		return err
+	}
+	return s.Delete(ctx, key)
+}
+
+// Lock implements [tokens.Locker].
+func (open lazyLogins) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	s, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return s.Lock(ctx, key)
+}
+
+// servePages serves the login pages of a gateway on standard input and output, at
+// an address of this machine. It returns a function that ends it.
+func (g *gatewayCredentials) servePages() (end func(), err error) {
+	if !g.logins {
+		return func() {}, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s, err := g.openPages("http://"+l.Addr().String(), nil)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	web := streamable.NewHTTPServer(s)
+	var served sync.WaitGroup
+	served.Go(func() { _ = web.Serve(l) }) // until it is closed
+	return func() {
+		web.Close()
+		served.Wait()
+	}, nil
+}
+
+// close ends logins that are not finished, and idle connections.
+func (g *gatewayCredentials) close() {
+	g.mu.Lock()
+	pages, transports := g.pages, g.transports
+	g.mu.Unlock()
+	if pages != nil {
+		pages.Close()
+	}
+	for _, t := range transports {
+		t.CloseIdleConnections()
+	}
+}
+
+func (p *program) gatewayLoginSettings() (config.GatewayLogins, error) {
+	c, err := p.config()
+	if err != nil {
+		return config.GatewayLogins{}, err
+	}
+	return c.Settings().Gateway.Logins, nil
+}
+
+// gatewayLogins returns the encrypted store of the logins of the gateway's users.
+func (p *program) gatewayLogins() (*sealed.Files, error) {
+	settings, err := p.gatewayLoginSettings()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := p.configDir()
+	if err != nil {
+		return nil, err
+	}
+	folder = filepath.Join(folder, "gateway")
+	var keys *sealed.Keys
+	place, name := "", ""
+	if settings.Key != "" {
+		place, name, _ = config.SplitReference(settings.Key) // was checked when it was read
+	}
+	switch place {
+	case "":
+		keys, err = sealed.MakeKeyFile(filepath.Join(folder, "logins.key"))
+	case "file":
+		keys, err = sealed.KeyFile(name)
+	default:
+		var text string
+		if text, err = p.reference(settings.Key); err == nil {
+			keys, err = sealed.ParseKeys(text)
+		}
+	}
+	if err != nil {
+		return nil, usagef("gateway.logins.key: %v", err)
+	}
+	return &sealed.Files{Dir: cmp.Or(settings.Dir, filepath.Join(folder, "logins")), Keys: keys}, nil
+}
+
+// reference returns the secret that a reference such as "env:NAME" leads to.
+func (p *program) reference(text string) (string, error) {
+	place, name, err := config.SplitReference(text)
+	if err != nil {
+		return "", err
+	}
+	value := ""
+	switch place {
+	case "env":
+		value = os.Getenv(name)
+	case "keyring":
+		value, err = p.keys.server(name)
+	case "file":
+		var data []byte
+		data, err = os.ReadFile(name)
+		value = strings.TrimSpace(string(data))
+	}
+	if err == nil && value == "" {
+		err = errors.New("it is empty, or not there")
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", text, err)
+	}
+	p.secrets.Add("gateway", value)
+	return value, nil
+}
