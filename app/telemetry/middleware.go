@@ -23,6 +23,7 @@ type Telemetry struct {
 	opts     Options
 	started  time.Time
 	registry registry
+	callers  callers
 	export   *exporter // nil: nothing is exported
 	subs     atomic.Int64
 
@@ -77,6 +78,7 @@ func (t *Telemetry) Middleware(names Resolver) mcp.Middleware {
 				return next.Serve(ctx, c)
 			}
 			m := measurement{t: t, series: t.registry.of(ctx, c, names), began: time.Now()}
+			t.callers.add(&c.Caller, m.began)
 			onward := c
 			if t.Traces() {
 				onward = m.trace(ctx, c)

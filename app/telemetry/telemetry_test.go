@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -461,5 +462,41 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 	stop()
 	if n := tel.subs.Load(); n != 0 {
 		t.Errorf("%d subscriptions are open after the end", n)
+	}
+}
+
+// TestCallers counts calls by client, and forgets clients that are quiet when
+// there are many.
+func TestCallers(t *testing.T) {
+	tel, h := observed(t, nil, answer)
+	for i, id := range []string{"ada", "bob", "ada"} {
+		c := toolCall("a__x")
+		c.Caller = mcp.Caller{Client: &mcp.Implementation{Name: "client", Version: "2"}, Principal: &mcp.Principal{ID: id}}
+		h.Serve(t.Context(), c)
+		tel.callers.get(callerKey{name: "client", version: "2", principal: id}).last.Store(int64(i))
+	}
+	if all := tel.Callers(); len(all) != 2 || all[0].Principal != "ada" || all[0].Calls != 2 || all[0].Client != "client 2" {
+		t.Errorf("callers %v", all)
+	}
+	for i := range 2 * maxCallers {
+		tel.callers.add(&mcp.Caller{Principal: &mcp.Principal{ID: fmt.Sprint(i)}}, time.Now())
+	}
+	if all := tel.Callers(); len(all) != maxCallers || slices.ContainsFunc(all, func(c Caller) bool { return c.Principal == "ada" }) {
+		t.Errorf("%d callers", len(all))
+	}
+}
+
+func BenchmarkMiddleware(b *testing.B) {
+	tel, err := New(&Options{Log: quiet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := mcp.Chain(mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) {
+		return mcp.Result{Body: json.RawMessage(`{"content":[{"type":"text","text":"hello"}]}`)}, nil
+	}), tel.Middleware(twoServers{}))
+	c := toolCall("a__x")
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Serve(b.Context(), c)
 	}
 }

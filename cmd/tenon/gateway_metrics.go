@@ -25,6 +25,10 @@ func (g *gatewayRun) addGauges() {
 		return 0
 	})})
 	g.tel.AddGauge(telemetry.Gauge{Name: "tenon_gateway_server_starts_total", Help: "How often a server was connected.", Counter: true, Values: servers(func(s gatewayServerStatus) float64 { return float64(s.Starts) })})
+	g.tel.AddGauge(telemetry.Gauge{Name: "tenon_gateway_held_back", Help: "Definitions of a server that wait for approval.", Values: servers(func(s gatewayServerStatus) float64 { return float64(s.HeldBack) })})
+	g.tel.AddGauge(telemetry.Gauge{Name: "tenon_gateway_sessions", Help: "Sessions of clients of older revisions.", Values: func() []telemetry.Value {
+		return []telemetry.Value{{Value: float64(g.countSessions())}}
+	}})
 	g.tel.AddGauge(telemetry.Gauge{Name: "tenon_gateway_reloads_total", Help: "How often the configuration was read again.", Counter: true, Values: func() []telemetry.Value {
 		return []telemetry.Value{{Labels: []string{"result", "used"}, Value: float64(g.reloads.Load())}, {Labels: []string{"result", "refused"}, Value: float64(g.refused.Load())}}
 	}})

@@ -82,7 +82,7 @@ func TestGatewayTelemetry(t *testing.T) {
 	_, text := get(t, strings.TrimSuffix(url, "/mcp")+"/metrics", "")
 	for _, want := range []string{
 		`tenon_gateway_calls_total{method="tools/call",server="up",tool="look",outcome="ok"} 4`,
-		`tenon_gateway_server_up{server="up"} 1`, `tenon_gateway_reloads_total{result="used"} 0`,
+		`tenon_gateway_server_up{server="up"} 1`, `tenon_gateway_sessions 1`, `tenon_gateway_held_back{server="up"} 0`, `tenon_gateway_reloads_total{result="used"} 0`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("%s is missing in the metrics:\n%s", want, text)

@@ -111,6 +111,16 @@ func (s *setHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
+// Sessions returns the number of sessions at all sets.
+func (s *setHandlers) Sessions() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.handlers {
+		n += h.Sessions()
+	}
+	return n
+}
+
 // handler returns the Handler of a set that exists.
 func (s *setHandlers) handler(name string) (*streamable.Handler, error) {
 	s.mu.Lock()

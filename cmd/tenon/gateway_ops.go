@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/telemetry"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -106,7 +107,9 @@ type gatewayStatus struct {
 	InFlight int                   `json:"callsInFlight"`
 	Reloads  int64                 `json:"reloads"`
 	Refused  int64                 `json:"reloadsRefused"`
+	Sessions int                   `json:"sessions"` // of legacy clients over HTTP
 	Servers  []gatewayServerStatus `json:"servers"`
+	Callers  []telemetry.Caller    `json:"callers"`
 }
 
 type gatewayServerStatus struct {
@@ -116,7 +119,8 @@ type gatewayServerStatus struct {
 	Since    time.Time    `json:"since"`
 	Kind     string       `json:"kind"`
 	Revision mcp.Revision `json:"revision,omitempty"`
-	Tools    *int         `json:"tools,omitempty"` // missing: not read yet
+	Tools    *int         `json:"tools,omitempty"`    // missing: not read yet
+	HeldBack int          `json:"heldBack,omitempty"` // definitions that wait for approval
 	Starts   int          `json:"starts"`
 	Calls    int          `json:"calls"`
 	Errors   int          `json:"errors"`
@@ -141,10 +145,18 @@ func (g *gatewayRun) serverStatus() []gatewayServerStatus {
 			tools[s.Name] = s.Tools
 		}
 	}
+	held := map[string]int{}
+	if pins := g.pins.Load(); pins != nil {
+		for _, pin := range pins.List() {
+			if pin.Held != nil {
+				held[pin.Server]++
+			}
+		}
+	}
 	all := []gatewayServerStatus{}
 	for _, conn := range conns {
 		s := conn.State()
-		one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
+		one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, HeldBack: held[s.Server], Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
 		if n, ok := tools[s.Server]; ok && n >= 0 {
 			one.Tools = &n
 		}
@@ -154,9 +166,17 @@ func (g *gatewayRun) serverStatus() []gatewayServerStatus {
 	return all
 }
 
+// countSessions returns the number of sessions of legacy clients.
+func (g *gatewayRun) countSessions() int {
+	if f := g.sessions.Load(); f != nil {
+		return (*f)()
+	}
+	return 0
+}
+
 func (g *gatewayRun) status() gatewayStatus {
 	s := gatewayStatus{Version: version.String(), PID: os.Getpid(), Started: g.started, State: "running", InFlight: g.head.InFlight(),
-		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Servers: g.serverStatus()}
+		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.tel.Callers()}
 	if g.draining.Load() {
 		s.State = "ending"
 	}

@@ -37,6 +37,8 @@ type gatewayRun struct {
 	tel     *telemetry.Telemetry
 	guard   *gatewayGuard // nil before the first apply; only apply changes it
 
+	sessions atomic.Pointer[func() int]   // counts the sessions of clients; nil on stdio
+	pins     atomic.Pointer[gateway.Pins] // nil if definitions are not pinned
 	draining atomic.Bool
 	reloads  atomic.Int64
 	refused  atomic.Int64 // reloads of an invalid configuration
@@ -114,6 +116,7 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 	}
 	g.guard.closeUnless(guard)
 	g.guard = guard
+	g.pins.Store(guard.pins)
 	return nil
 }
 

@@ -34,6 +34,7 @@ func (g *gatewayRun) serve(ctx context.Context) error {
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP
 	}
+	g.v.served = func(sessions func() int) { g.sessions.Store(&sessions) }
 	g.v.mount = func(mux *http.ServeMux, guarded bool) {
 		if ops == nil {
 			g.mountOps(mux, !guarded)

@@ -63,6 +63,7 @@ type serving struct {
 	sets   func(name string) mcp.Handler          // serves sets below the path; may be nil
 	mount  func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
 	wrap   func(http.Handler) http.Handler        // wraps all paths; may be nil
+	served func(sessions func() int)              // called with a function that counts sessions; may be nil
 	ready  func()                                 // called when requests are served; may be nil
 	ending func() time.Duration                   // called at the end, returns how long calls may take; nil: ten seconds
 }
@@ -272,6 +273,9 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	}
 	if v.mount != nil {
 		v.mount(mux, guard != nil)
+	}
+	if v.served != nil {
+		v.served(func() int { return h.Sessions() + sets.Sessions() })
 	}
 	alive := &health{}
 	mux.Handle(healthPath, alive)

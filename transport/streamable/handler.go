@@ -130,6 +130,13 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	return s, nil
 }
 
+// Sessions returns the number of sessions of legacy clients that are in memory.
+func (s *Handler) Sessions() int {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return len(s.sessions.live)
+}
+
 // Shutdown ends subscriptions and the GET streams of legacy clients, cancels
 // calls whose clients have disconnected, and refuses new requests. Other calls
 // in flight continue; http.Server.Shutdown waits for them. Shutdown itself waits
