@@ -290,6 +290,9 @@ func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) 
 	p := newPages(u, l)
 	err := p.read(ctx, mcp.Call{Method: l.method})
 	ok := err == nil
+	if ok {
+		p.warnUnused()
+	}
 	if errors.Is(err, errTooLong) {
 		ok, p.items, p.ttl = true, nil, time.Minute
 	}
@@ -409,6 +412,19 @@ func (p *pages) name(own string) string {
 		p.u.warnOnce("gateway: the configuration gives the name to another server's tool or prompt; it is left out", joined)
 	}
 	return notOurs
+}
+
+// warnUnused logs the Overrides for names that the server does not list. The one
+// who wrote them may think that a tool is hidden.
+func (p *pages) warnUnused() {
+	if p.l.kind == "" {
+		return
+	}
+	for key := range p.overrides.of {
+		if own, ok := strings.CutPrefix(key, p.u.name+"__"); ok && !p.seen[key] && !p.seen[toolname.Join(p.u.name, own, 0)] {
+			p.u.warnOnce("gateway: the configuration names a "+p.l.kind+" that the server does not have", key)
+		}
+	}
 }
 
 // visible returns the elements that clients see, with the texts of Overrides.

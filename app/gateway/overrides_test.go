@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,20 @@ func TestLaterToolDoesNotTakeARename(t *testing.T) {
 		wantTools(t, r, `{"name":"sql__run"},{"name":"sql__stop"}`)
 		if server, own, ok := r.Resolve(t.Context(), protocol.KindTool, "sql__run"); !ok || server != "notes" || own != "add" {
 			t.Errorf("sql__run is %q of %q", own, server)
+		}
+	})
+}
+
+// TestOverrideOfUnknownToolIsLogged misspells a tool that is to be hidden.
+func TestOverrideOfUnknownToolIsLogged(t *testing.T) {
+	var log strings.Builder
+	o := Options{Tools: map[string]Override{"a__dorp": {Hidden: true}, "a__x": {Hidden: true}, "b__x": {Hidden: true}}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	routedWith(t, o, map[string]*fake{"a": {tools: toolsOf(tool("drop") + "," + tool("x"))}}, func(t *testing.T, r *Router) {
+		for range 2 {
+			wantTools(t, r, `{"name":"a__drop"}`)
+		}
+		if text := log.String(); strings.Count(text, "a__dorp") != 1 || strings.Contains(text, "a__x") {
+			t.Errorf("logged %s", text)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -51,8 +52,23 @@ func (v *gatewayFlags) searching(g config.Gateway, h mcp.Handler) mcp.Handler {
 	return mcp.Chain(h, gateway.Search())
 }
 
+// warnUnknown logs the names of a configuration that belong to no server.
+func (g *gatewayRun) warnUnknown(names map[string]config.GatewayName, servers map[string]*gatewayServer) {
+	for _, key := range slices.Sorted(maps.Keys(names)) {
+		known := false
+		for server := range servers {
+			known = known || strings.HasPrefix(key, server+"__") || toolname.HasDigest(key)
+		}
+		if !known {
+			g.log.Warn("the configuration names a tool or prompt of a server that the gateway does not serve", "name", key)
+		}
+	}
+}
+
 // useSets serves the sets of a configuration instead of those of before.
 func (g *gatewayRun) useSets(c config.Gateway, servers map[string]*gatewayServer) {
+	g.warnUnknown(c.Tools, servers)
+	g.warnUnknown(c.Prompts, servers)
 	sets := make(map[string]mcp.Handler, len(c.Sets))
 	for _, name := range slices.Sorted(maps.Keys(c.Sets)) {
 		for _, server := range c.Sets[name].Servers {

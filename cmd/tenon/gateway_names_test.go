@@ -112,6 +112,36 @@ func TestGatewaySearch(t *testing.T) {
 	}
 }
 
+// TestGatewaySetsNeedAuthorization asks for sets that exist and that do not, with a
+// token and without.
+func TestGatewaySetsNeedAuthorization(t *testing.T) {
+	const token = "a-token-of-more-than-twenty-characters"
+	t.Setenv("GATEWAY_TOKEN", token)
+	url, _ := servingWith(t, "gateway", "--config-dir", gatewayConfig(t, `{"sets": {"a": {"servers": ["calc"]}}, "tools": {"cacl__add": {"hidden": true}}}`), "--addr", "127.0.0.1:0", "--auth-token", "GATEWAY_TOKEN")
+	for _, c := range []struct {
+		path, token string
+		want        int
+	}{{"/a", "", http.StatusUnauthorized}, {"/b", "", http.StatusUnauthorized}, {"/b", token, http.StatusNotFound}, {"/a", token, http.StatusBadRequest}} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+c.path, strings.NewReader(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if c.token != "" {
+			req.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != c.want {
+			t.Errorf("%s with the token %q: %s", c.path, c.token, resp.Status)
+		}
+	}
+}
+
 // TestGatewayNamesUsage checks the errors at the start.
 func TestGatewayNamesUsage(t *testing.T) {
 	for _, c := range []struct{ gateway, line, want string }{

@@ -74,10 +74,10 @@ var thesaurus = sync.OnceValue(func() map[string][][]string {
 	all := map[string][][]string{}
 	for group := range strings.SplitSeq(synonyms, ";") {
 		head, tail, oneWay := strings.Cut(group, ":")
-		from := strings.Fields(stems(head))
+		from := stems(head)
 		to := from
 		if oneWay {
-			to = strings.Fields(stems(tail))
+			to = stems(tail)
 		}
 		for _, w := range from {
 			all[w] = append(all[w], to)

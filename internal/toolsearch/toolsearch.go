@@ -29,7 +29,8 @@ func New() *Index { return &Index{bm25.New(weights...)} }
 // Put adds a tool, or replaces the one with the same id. Names has the names of
 // the tool and its server, with spaces in between. InputSchema is valid JSON.
 func (x *Index) Put(id, names, description string, inputSchema json.RawMessage) {
-	x.words.Put(id, stems(names), stems(description), stems(argumentWords(inputSchema)), related(names+" "+description))
+	n, d := stems(names), stems(description)
+	x.words.Put(id, strings.Join(n, " "), strings.Join(d, " "), strings.Join(stems(argumentWords(inputSchema)), " "), related(n, d))
 }
 
 // Remove removes a tool.
@@ -76,13 +77,13 @@ func words(text string) []string {
 	return all
 }
 
-// stems returns a text with each word replaced by its stem.
-func stems(text string) string {
+// stems returns the stems of the words of a text.
+func stems(text string) []string {
 	all := words(text)
 	for i, w := range all {
 		all[i] = stem(w)
 	}
-	return strings.Join(all, " ")
+	return all
 }
 
 // stem removes the endings of English inflection from a word, so that "deleting
@@ -120,12 +121,14 @@ func undouble(w string) string {
 	return w
 }
 
-// related returns the synonyms of the words of a text, each once.
-func related(text string) string {
+// related returns the synonyms of words, each once.
+func related(stems ...[]string) string {
 	var all []string
-	for _, w := range words(text) {
-		for _, group := range thesaurus()[stem(w)] {
-			all = append(all, group...)
+	for _, of := range stems {
+		for _, w := range of {
+			for _, group := range thesaurus()[w] {
+				all = append(all, group...)
+			}
 		}
 	}
 	slices.Sort(all)
