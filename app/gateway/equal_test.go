@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -94,4 +95,33 @@ func checkOwnNames(t *testing.T, r *Router, u *upstream, long string) {
 	}
 	cancel()
 	<-ended
+}
+
+// TestUnchangedListsAreNotMergedAgain guards the cost of lists, also of sets: the
+// same bytes each time, and no allocation for each server or tool.
+func TestUnchangedListsAreNotMergedAgain(t *testing.T) {
+	servers := map[string]*fake{}
+	for i := range 5 {
+		var tools []string
+		for j := range 200 {
+			tools = append(tools, tool(fmt.Sprint("tool", j)))
+		}
+		servers[fmt.Sprint("s", i)] = &fake{tools: toolsOf(strings.Join(tools, ",")), listen: func(ctx context.Context, c *mcp.Call) (mcp.Result, error) { ack(c); return block(ctx, c) }}
+	}
+	routed(t, servers, func(t *testing.T, r *Router) {
+		for name, h := range map[string]mcp.Handler{"all": r, "set": mcp.Chain(r, Within(Set{Servers: []string{"s1", "s3"}, Tools: []string{"s2__tool1*"}}))} {
+			c := &mcp.Call{Method: mcp.MethodToolsList}
+			first, err := h.Serve(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := h.Serve(t.Context(), c)
+			if err != nil || !rawjson.Same(first.Body, again.Body) {
+				t.Errorf("%s: the list was made again; %v", name, err)
+			}
+			if n := testing.AllocsPerRun(20, func() { _, _ = h.Serve(t.Context(), c) }); n > 3 {
+				t.Errorf("%s: a list takes %v allocations", name, n)
+			}
+		}
+	})
 }

@@ -30,6 +30,7 @@ type headerCheck struct {
 	mu    sync.Mutex
 	tools map[string][]schema.Header // only tools with headers, by their lower-case names
 	read  time.Time                  // when the list was read last
+	last  []byte                     // the page that was learned last
 }
 
 const (
@@ -104,15 +105,20 @@ func (h *headerCheck) readList(ctx context.Context, c *mcp.Call) {
 }
 
 // learn remembers the headers of a page of tools. Most pages have none, which a
-// search for the keyword shows without parsing.
+// search for the keyword shows without parsing, and most are the same as the last
+// one.
 func (h *headerCheck) learn(body []byte) {
 	h.mu.Lock()
-	none := len(h.tools) == 0
+	none, same := len(h.tools) == 0, rawjson.Same(h.last, body)
 	h.mu.Unlock()
-	if none && !bytes.Contains(body, []byte("x-mcp-header")) && !bytes.Contains(body, []byte(`\u`)) {
+	if same {
 		return
 	}
 	found := map[string][]schema.Header{}
+	if none && !bytes.Contains(body, []byte("x-mcp-header")) && !bytes.Contains(body, []byte(`\u`)) {
+		h.learned(body, found)
+		return
+	}
 	for e := rawjson.Array(rawjson.Lookup(body, "tools")); e.Next(); {
 		name, _ := rawjson.String(rawjson.Lookup(e.Value, "name"))
 		headers, _ := schema.Headers(rawjson.Lookup(e.Value, "inputSchema")) // clients send no headers of an invalid schema
@@ -121,8 +127,14 @@ func (h *headerCheck) learn(body []byte) {
 		}
 		found[name] = headers
 	}
+	h.learned(body, found)
+}
+
+// learned records the headers of a page by tool; nil if a tool has none.
+func (h *headerCheck) learned(body []byte, found map[string][]schema.Header) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.last = body
 	for name, headers := range found {
 		switch {
 		case headers == nil:

@@ -90,7 +90,9 @@ func BenchmarkList1000(b *testing.B) {
 	one := withTools(1000)
 	for _, rev := range []mcp.Revision{mcp.Rev20260728, mcp.Rev20251125} {
 		b.Run(string(rev), func(b *testing.B) {
-			lists := []func() []byte{lister(b, one, rev), lister(b, r, rev), lister(b, mcp.Chain(r, gateway.Within(gateway.Set{Servers: []string{"server0", "server1", "server2", "server3", "server4"}})), rev)}
+			set := mcp.Chain(r, gateway.Within(gateway.Set{Servers: []string{"server0", "server1", "server2", "server3", "server4"}}))
+			links := mcp.Chain(r, gateway.CheckHeaders(), gateway.GuardResults(&gateway.ResultOptions{Tokens: true}))
+			lists := []func() []byte{lister(b, one, rev), lister(b, r, rev), lister(b, set, rev), lister(b, links, rev)}
 			for _, list := range lists {
 				if n := bytes.Count(list(), []byte(`"inputSchema"`)); n != 1000 {
 					b.Fatalf("%d tools", n)
@@ -111,6 +113,7 @@ func BenchmarkList1000(b *testing.B) {
 			b.ReportMetric(median(took[0])/1000, "µs/single")
 			b.ReportMetric(median(took[1])/median(took[0]), "gateway/single")
 			b.ReportMetric(median(took[2])/median(took[0]), "set/single")
+			b.ReportMetric(median(took[3])/median(took[0]), "links/single")
 		})
 	}
 }
