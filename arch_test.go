@@ -129,7 +129,7 @@ var importRules = map[string]importRule{
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
 	"app/repl":      {on: []string{"mcp", "client", "app/args", "app/form", "app/speccheck", "app/wirelog", "internal/redact", "internal/safefile", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a prompt for one server; the commands that it runs are given to it"},
 	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/typeahead", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a user interface over events; it does not know the other one"},
-	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a user interface over events; it does not know the other one"},
+	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/definition", "internal/visible", "internal/version"}, why: "a user interface over events; it does not know the other one"},
 
 	"app/store/internal/sqlitefile": {extern: []string{"modernc.org/sqlite"}, why: "it opens a file and does not know what is in it"},
 	"app/store/taskstore":           {on: []string{"mcp", "ext/tasks", "app/store/internal/sqlitefile", "internal/safefile"}, why: "a server that keeps its tasks links no host"},

@@ -45,7 +45,7 @@ func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 	case !sameOrigin(r):
 		refuse(w, http.StatusForbidden, errors.New("requests from other sites are refused"))
 	case strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/v1/login" && !g.known(r):
-		refuse(w, http.StatusUnauthorized, errors.New("open the address that tenon up printed"))
+		refuse(w, http.StatusUnauthorized, errors.New("open the address that Tenon printed"))
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isTyped(r):
 		refuse(w, http.StatusUnsupportedMediaType, errors.New("send application/json; to wire/load, application/x-txtar"))
 	default:
@@ -127,7 +127,7 @@ func (g *guard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	g.mu.Unlock()
 	if !ok {
-		refuse(w, http.StatusUnauthorized, errors.New("the token is wrong or was already used: press Enter in the terminal where tenon up runs to get a new address"))
+		refuse(w, http.StatusUnauthorized, errors.New("the token is wrong or was already used: press Enter in the terminal where Tenon runs to get a new address"))
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})

@@ -15,15 +15,15 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// static serves the files of the page. They have no secrets: anybody who can
-// reach the port may read them.
-func static() http.Handler {
+// static serves the files of the page, and the one named first at "/". They have
+// no secrets: anybody who can reach the port may read them.
+func static(first string) http.Handler {
 	files, err := fs.Sub(pageFiles, "page")
 	if err != nil {
 		panic(err) // the folder is embedded
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := cmp.Or(strings.TrimPrefix(path.Clean(r.URL.Path), "/"), "index.html")
+		name := cmp.Or(strings.TrimPrefix(path.Clean(r.URL.Path), "/"), first)
 		data, err := fs.ReadFile(files, name)
 		if err != nil {
 			http.NotFound(w, r)

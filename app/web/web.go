@@ -14,7 +14,6 @@ package web
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"net"
@@ -92,7 +91,7 @@ func New(o *Options) *Server {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.ctx, s.stop = ctx, func() { stop(host.ErrLeaving) }
-	s.guard = &guard{token: rand.Text() + rand.Text(), hosts: s.opts.Hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}}
+	s.guard = newGuard(s.opts.Hosts)
 	s.mux = s.routes()
 	return s
 }
@@ -123,13 +122,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve serves on a listener until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	web.RegisterOnShutdown(s.stop)
+	return serveUntil(ctx, l, s, s.stop, s.Close)
+}
+
+// serveUntil serves on a listener until ctx ends. It calls stop, which ends
+// streams, when the server begins to shut down, and closing at the end.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler, stop, closing func()) error {
+	web := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	web.RegisterOnShutdown(stop)
 	done := make(chan error, 1)
 	go func() { done <- web.Serve(l) }()
 	select {
 	case err := <-done:
-		s.Close()
+		closing()
 		return err
 	case <-ctx.Done():
 	}
@@ -137,7 +142,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	err := web.Shutdown(grace)
 	<-done
-	s.Close()
+	closing()
 	if errors.Is(err, context.DeadlineExceeded) {
 		return web.Close()
 	}
@@ -202,7 +207,7 @@ func (s *Server) routes() *http.ServeMux {
 	m.HandleFunc("GET /api/v1/events", s.stream)
 	m.HandleFunc("GET /api/v1/wire/save", s.save)
 	m.HandleFunc("GET /api/", s.notFound)
-	m.Handle("GET /", static())
+	m.Handle("GET /", static("index.html"))
 	return m
 }
 

@@ -29,6 +29,7 @@ type gatewayFlags struct {
 	logFormat string
 	logLevel  string
 	ops       string
+	page      string
 	drain     time.Duration
 }
 
@@ -71,6 +72,7 @@ interrupt ends the gateway at once.`,
 	f.StringVar(&v.logLevel, "log-level", "info", "the least important messages to log: `debug` (also each call), info, warn or error")
 	f.StringVar(&v.ops, "ops-addr", "", "serve /metrics, /status, /healthz and /readyz at this `address`, instead of beside the servers")
 	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
+	f.StringVar(&v.page, "page", pageAuto, "the loopback `address` of a page that shows callers, servers and calls; auto has one if you run it in a terminal, off none")
 	v.httpFlags(f)
 	c.AddCommand(p.gatewayLoginsCommand(), p.gatewayStatusCommand(), p.gatewayPinsCommand())
 	return c
@@ -110,6 +112,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		return err
 	}
 	defer g.close()
+	page, err := g.listenPage()
+	if err != nil {
+		return err
+	}
+	defer page.close()
 	if err := g.apply(ctx); err != nil {
 		return err
 	}
@@ -119,10 +126,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 			return err
 		}
 		defer end()
+		page.serve("standard input and output")
 		defer g.follow(ctx)()
 		return stdio.Serve(context.WithoutCancel(ctx), g.onStdio(), nil)
 	}
-	return g.serve(ctx)
+	return g.serve(ctx, page)
 }
 
 // gatewayChain puts the links of the gateway before h, in the order of a call:

@@ -27,15 +27,16 @@ import (
 // changed, and replaces the links of the chain; it runs at the start and for each
 // reload. The flow of a call is: head, the chain, the router, a connection.
 type gatewayRun struct {
-	p       *program
-	v       *gatewayFlags
-	log     *slog.Logger
-	started time.Time
-	head    gateway.Switch
-	sets    atomic.Pointer[map[string]mcp.Handler]
-	router  *gateway.Router // nil with --names plain, and before the first apply
-	tel     *telemetry.Telemetry
-	guard   *gatewayGuard // nil before the first apply; only apply changes it
+	p        *program
+	v        *gatewayFlags
+	log      *slog.Logger
+	started  time.Time
+	head     gateway.Switch
+	sets     atomic.Pointer[map[string]mcp.Handler]
+	router   *gateway.Router // nil with --names plain, and before the first apply
+	tel      *telemetry.Telemetry
+	guard    *gatewayGuard     // nil before the first apply; only apply changes it
+	observer *gateway.Observer // nil without a page
 
 	sessions atomic.Pointer[func() int]   // counts the sessions of clients; nil on stdio
 	pins     atomic.Pointer[gateway.Pins] // nil if definitions are not pinned
@@ -240,7 +241,7 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 	}
 	g.setServers(next)
 	g.tel.Forget()
-	g.head.Set(g.v.searching(settings, mcp.Chain(h, g.tel.Middleware(g.router))))
+	g.head.Set(g.v.searching(settings, mcp.Chain(g.observed(h), g.tel.Middleware(g.router))))
 	g.useSets(settings, next)
 	return nil
 }
@@ -256,7 +257,7 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, 
 	}
 	old := g.setServers(next)
 	g.useSets(config.Gateway{}, next)
-	drained := g.head.Set(g.v.searching(c.Settings().Gateway, mcp.Chain(h, g.tel.Middleware(onlyServer(s.entry.Name)))))
+	drained := g.head.Set(g.v.searching(c.Settings().Gateway, mcp.Chain(g.observed(h), g.tel.Middleware(onlyServer(s.entry.Name)))))
 	for _, was := range old {
 		if was.conn != s.conn {
 			go func() {

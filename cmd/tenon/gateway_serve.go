@@ -17,7 +17,7 @@ import (
 const interruptLimit = 500 * time.Millisecond
 
 // serve serves the gateway over HTTP until ctx ends.
-func (g *gatewayRun) serve(ctx context.Context) error {
+func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 	ops, err := g.listenOps()
 	if err != nil {
 		return err
@@ -29,6 +29,7 @@ func (g *gatewayRun) serve(ctx context.Context) error {
 	g.v.announce = func(url string) {
 		g.paste(url)
 		g.announceSets(url)
+		page.serve(url)
 	}
 	g.v.sets, g.v.logins = g.set, g.p.onBehalf.serveLogins
 	if g.tel.Traces() {

@@ -96,7 +96,7 @@ function closed(text) {
   document.getElementById('top').replaceChildren();
   fill(main, h('section', { class: 'closed' }, h('h1', null, 'This page is closed'),
     h('p', null, text),
-    h('p', { class: 'soft' }, 'The address works once, in one browser. Press Enter in the terminal where tenon up runs, and open the address that it prints.')));
+    h('p', { class: 'soft' }, 'The address works once, in one browser. Press Enter in the terminal where Tenon runs, and open the address that it prints.')));
 }
 
 async function start() {
