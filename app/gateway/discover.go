@@ -55,12 +55,28 @@ func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 		}
 		addCapabilities(&d.Capabilities, &found.Capabilities)
 		if found.Instructions != "" {
-			parts = append(parts, "# "+u.name+"\n\n"+u.naming()+"\n\n"+found.Instructions)
+			parts = append(parts, "# "+u.name+"\n\n"+u.naming()+"\n\n"+nested(found.Instructions))
 		}
 	}
 	d.Instructions = strings.Join(parts, "\n\n")
 	body, err := mcp.Marshal(d)
 	return mcp.Result{Body: body, Server: &r.opts.Server}, err
+}
+
+// nested returns a text with its headings one level deeper, so that instructions
+// of a server cannot look like the section of another one.
+func nested(text string) string {
+	lines := strings.Split(strings.ReplaceAll(text, "\r", "\n"), "\n")
+	for i, line := range lines {
+		start := strings.TrimLeft(line, " \t")
+		switch {
+		case strings.HasPrefix(start, "#"):
+			lines[i] = "#" + start
+		case start != "" && strings.Trim(start, "= \t") == "": // a heading that is underlined
+			lines[i] = strings.ReplaceAll(line, "=", "-")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // naming returns what a model must know to find the names that the server's

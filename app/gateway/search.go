@@ -17,10 +17,11 @@ const (
 )
 
 // searchTools has the definitions of search and invoke, in the order of their
-// names as lists have it. %s is what says that a tool may be a task.
+// names as lists have it. The first %s says that a tool may be a task, the second
+// which servers there are.
 const searchTools = `{"tools":[{"name":"` + invokeTool + `","title":"Call a tool","description":"Call a tool that ` + searchTool + ` has found.",` +
 	`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"the name as ` + searchTool + ` gave it"},"arguments":{"type":"object","description":"as the tool's inputSchema says"}},"required":["name"]}%s},` +
-	`{"name":"` + searchTool + `","title":"Find tools","description":"Find tools by what they do. There are more tools than are listed: search before you say that something is not possible. Returns names, descriptions and argument schemas for ` + invokeTool + `.",` +
+	`{"name":"` + searchTool + `","title":"Find tools","description":"Find tools by what they do. There are more tools than are listed: search before you say that something is not possible. Returns names, descriptions and argument schemas for ` + invokeTool + `.%s",` +
 	`"inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, in a few words"},"limit":{"type":"integer","minimum":1,"maximum":20,"default":5}},"required":["query"]},` +
 	`"annotations":{"readOnlyHint":true,"openWorldHint":false}}]}`
 
@@ -81,7 +82,8 @@ func (s *searcher) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	return res, nil
 }
 
-// list lists the two tools. Invoke may be a task if a tool may.
+// list lists the two tools. Invoke may be a task if a tool may. The list of all
+// tools is read and indexed, so that the first search need not do it.
 func (s *searcher) list(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := refuseCursor(c); err != nil {
 		return mcp.Result{}, err
@@ -96,7 +98,11 @@ func (s *searcher) list(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if extensions := rawjson.LookupIn(found.Body, "capabilities", "extensions"); rawjson.Lookup(extensions, tasksExtension) != nil {
 		execution = `,"execution":{"taskSupport":"optional"}`
 	}
-	return mcp.Result{Body: fmt.Appendf(nil, searchTools, execution), Server: found.Server}, nil
+	pages, _, err := s.readAll(ctx, c)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	return mcp.Result{Body: fmt.Appendf(nil, searchTools, execution, s.catalog.view(pages).servers), Server: found.Server}, nil
 }
 
 // search serves the tool search.
@@ -111,9 +117,7 @@ func (s *searcher) search(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	if in.Limit <= 0 {
 		in.Limit = 5
 	}
-	list := *c
-	list.Method, list.Params, list.Headers, list.Progress, list.OnNotification = mcp.MethodToolsList, nil, nil, false, nil
-	pages, of, err := readAll(ctx, s.next, list)
+	pages, of, err := s.readAll(ctx, c)
 	if err != nil {
 		return mcp.Result{}, err
 	}
@@ -121,10 +125,12 @@ func (s *searcher) search(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	return mcp.Result{Body: textResult(text, ""), Server: of}, nil
 }
 
-// readAll returns all pages of a tools/list.
-func readAll(ctx context.Context, h mcp.Handler, c mcp.Call) (pages []json.RawMessage, of *mcp.Implementation, err error) {
+// readAll returns all pages of the tools that the caller of a call may see.
+func (s *searcher) readAll(ctx context.Context, of *mcp.Call) (pages []json.RawMessage, server *mcp.Implementation, err error) {
+	c := *of
+	c.Method, c.Params, c.Headers, c.Progress, c.OnNotification = mcp.MethodToolsList, nil, nil, false, nil
 	for range maxPages {
-		res, err := h.Serve(ctx, &c)
+		res, err := s.next.Serve(ctx, &c)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -2,13 +2,16 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/internal/toolsearch"
 )
 
@@ -36,6 +39,8 @@ type view struct {
 	pages []json.RawMessage
 	sum   uint64
 	tools map[string][]byte // definitions by id
+
+	servers string // names them, as part of a JSON string
 }
 
 func newCatalog() *catalog {
@@ -105,16 +110,47 @@ func (c *catalog) add(v *view) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v.tools = make(map[string][]byte, len(c.ids))
+	servers := map[string]int{}
 	for _, page := range v.pages {
 		for e := rawjson.Array(rawjson.Lookup(page, "tools")); e.Next(); {
 			c.define(v, e.Value)
+			name, _ := rawjson.String(rawjson.Lookup(e.Value, "name"))
+			if server, _, ok := strings.Cut(name, "__"); ok && toolname.Valid(server) {
+				servers[server]++
+			}
 		}
 	}
+	v.servers = listServers(servers)
 	c.views = slices.Insert(c.views, 0, v)
 	if len(c.views) > maxViews {
 		c.drop(c.views[maxViews])
 		c.views = slices.Delete(c.views, maxViews, maxViews+1)
 	}
+}
+
+// listServers returns a sentence with the servers and how many tools they have.
+// Their names are such that JSON needs no escapes.
+func listServers(tools map[string]int) string {
+	const most = 50
+	var text strings.Builder
+	for i, name := range slices.Sorted(maps.Keys(tools)) {
+		switch i {
+		case 0:
+			text.WriteString(" There are tools of these servers: ")
+		case most:
+			fmt.Fprintf(&text, " and %d more", len(tools)-most)
+		default:
+			text.WriteString(", ")
+		}
+		if i == most {
+			break
+		}
+		fmt.Fprintf(&text, "%s (%d)", name, tools[name])
+	}
+	if text.Len() > 0 {
+		text.WriteByte('.')
+	}
+	return text.String()
 }
 
 // define adds a definition to a view, and to the index if it is new.

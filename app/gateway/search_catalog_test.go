@@ -180,6 +180,31 @@ func TestSearchShowsEachClientItsOwnTools(t *testing.T) {
 	}
 }
 
+// TestSearchSaysWhichServersThereAre also checks that listing the two tools indexes
+// the others.
+func TestSearchSaysWhichServersThereAre(t *testing.T) {
+	const n = 60
+	body := many(n, "")
+	s := Search()(listing(func() json.RawMessage { return body })).(*searcher)
+	res, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList})
+	if want := "for invoke. There are tools of these servers: server0 (2), server1 (2), server10 (1)"; err != nil || !strings.Contains(string(res.Body), want) || !json.Valid(res.Body) {
+		t.Errorf("%s, %v", res.Body, err)
+	}
+	if s.catalog.added != n {
+		t.Errorf("%d tools were indexed", s.catalog.added)
+	}
+	tools := map[string]int{}
+	for i := range 52 {
+		tools[fmt.Sprint("s", 10+i)] = i
+	}
+	if text := listServers(tools); !strings.HasSuffix(text, "s59 (49) and 2 more.") {
+		t.Error(text)
+	}
+	if text := listServers(nil); text != "" {
+		t.Error(text)
+	}
+}
+
 func BenchmarkSearch10000(b *testing.B) {
 	body := many(10_000, "")
 	for name, copied := range map[string]bool{"same list": false, "equal list": true} {
