@@ -38,6 +38,7 @@ var importRules = map[string]importRule{
 	"internal/rawjson":     {why: "it parses bytes; every other package may use it"},
 	"internal/textclip":    {why: "every package shortens text in the same way"},
 	"internal/toolname":    {why: "a name is text; the host and the gateway must agree on it"},
+	"internal/rulematch":   {why: "a pattern is text; a rule means the same to the host and the gateway"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
@@ -106,7 +107,7 @@ var importRules = map[string]importRule{
 
 	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it discards input typed before a question and does not know the question"},
 
-	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/toolname", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
+	"app/config":    {on: []string{"internal/redact", "internal/rulematch", "internal/safefile", "internal/toolname", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
 	"app/discovery": {on: []string{"mcp", "ext/servercard", "auth/fetch", "app/config", "internal/visible"}, extern: []string{"golang.org/x/text"}, why: "it turns files that others wrote into entries of the configuration, and starts and connects to nothing"},
 	"app/speccheck": {on: []string{"internal/protocol", "mcp", "jsonrpc", "internal/eraconn", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
 	"app/wirelog":   {on: []string{"internal/protocol", "mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
@@ -121,7 +122,7 @@ var importRules = map[string]importRule{
 	"app/tasklist":  {on: []string{"mcp", "internal/safefile"}, why: "a list of tasks in a file knows neither the host nor the command line, which share it"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "ext/tasks", "ext/skills", "app/args", "app/llm", "app/permit", "app/config", "app/tasklist", "internal/redact", "internal/toolname", "internal/toolsearch", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
-	"app/gateway":   {on: []string{"internal/definition", "internal/notifyqueue", "internal/protocol", "internal/redact", "internal/safefile", "internal/visible", "mcp", "schema", "internal/toolname", "internal/toolsearch"}, why: "a gateway is a Handler over Handlers: it knows no message, era or transport"},
+	"app/gateway":   {on: []string{"internal/definition", "internal/notifyqueue", "internal/protocol", "internal/redact", "internal/rulematch", "internal/safefile", "internal/visible", "mcp", "schema", "internal/toolname", "internal/toolsearch"}, why: "a gateway is a Handler over Handlers: it knows no message, era or transport"},
 	"app/telemetry": {on: []string{"mcp"}, why: "it observes calls of any Handler and sends what it measured; it knows no gateway"},
 	"app/weblogin":  {on: []string{"mcp", "auth/login", "auth/tokens", "app/gateway", "internal/loginpage"}, why: "logins of a gateway's users are pages in a browser: it knows neither servers nor connections"},
 	"app/store":     {on: []string{"app/host", "app/llm", "app/store/internal/sqlitefile"}, why: "the only place that knows where sessions are kept"},

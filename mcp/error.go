@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // The error codes of the protocol. Applications use codes outside the range
@@ -33,6 +34,14 @@ type Error struct {
 	// Local is set if the error was created on this side of the connection (a
 	// timeout, a limit, an invalid response) and not sent by the peer.
 	Local bool `json:"-"`
+
+	// HTTPStatus is the status with which an HTTP transport sends the error,
+	// unless the response has begun; 0 means the one for Code. RetryAfter is
+	// when the client may make the call again; 0 means that nobody knows. An
+	// HTTP transport sends it as the header Retry-After. Neither is part of the
+	// message. See [Refusal].
+	HTTPStatus int           `json:"-"`
+	RetryAfter time.Duration `json:"-"`
 }
 
 func (e *Error) Error() string {
@@ -86,6 +95,21 @@ func ResourceNotFound(uri string) *Error {
 // lists the capabilities that the client has to declare.
 func MissingCapability(need *ClientCapabilities, format string, args ...any) *Error {
 	return Errorf(CodeMissingCapability, format, args...).With(map[string]any{"requiredCapabilities": need})
+}
+
+// Refusal returns the error for a call that was not served and may be made again
+// after wait, with an HTTP status such as 429 or 503. Its data has the number of
+// seconds, for clients that do not use HTTP: {"retryAfter": 7}.
+func Refusal(status int, wait time.Duration, format string, args ...any) *Error {
+	e := Errorf(CodeInternal, format, args...)
+	e = e.With(map[string]int64{"retryAfter": RetrySeconds(wait)})
+	e.HTTPStatus, e.RetryAfter = status, wait
+	return e
+}
+
+// RetrySeconds returns a time to wait in whole seconds, at least 1.
+func RetrySeconds(wait time.Duration) int64 {
+	return max(1, int64((wait+time.Second-1)/time.Second))
 }
 
 // A ClosedError means that a connection is closed for good and that every later

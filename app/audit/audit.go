@@ -128,7 +128,7 @@ func (l *Log) notes(h head, noHead bool) (list []note) {
 	switch {
 	case noHead:
 		list = append(list, headMissing)
-	case l.last.Seq > h.Seq+1: // a crash leaves one line more
+	case l.last.Seq > h.Seq+h.ahead(): // more than a crash leaves
 		list = append(list, note{What: noteBehind, Why: fmt.Sprintf("the head file counted %d lines, and the log had %d", h.Seq, l.last.Seq)})
 	}
 	switch {
@@ -191,7 +191,11 @@ func moveAway(log string) string {
 // of it stays. A last line that another process left incomplete is cut off, and a
 // line says so. In a record above 64 KiB, the largest members are replaced by
 // their size and SHA-256 digest.
-func (l *Log) Append(record any) error {
+func (l *Log) Append(record any) error { return l.AppendAll([]any{record}) }
+
+// AppendAll is Append for several records, at most 1000, which reach the disk
+// together: all of them stay, or none.
+func (l *Log) AppendAll(records []any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	unlock, err := lock(l.file)
@@ -218,7 +222,11 @@ func (l *Log) Append(record any) error {
 	case h.Seq > l.last.Seq || h.Seq == l.last.Seq && h.Hash != l.last.Hash:
 		return fmt.Errorf("%s is not the log that its head file belongs to: it was changed or replaced. %s", l.name, moveAway(l.name))
 	}
-	if err == nil && h.Seq < l.last.Seq { // its writer was killed; at most one line is ahead of its head
+	batch := len(records) > 1 && h.Ahead < maxBatch // the first
+	if batch {
+		h.Ahead = maxBatch
+	}
+	if batch || err == nil && h.Seq < l.last.Seq { // or its writer was killed
 		if err := l.writeHead(h); err != nil {
 			return err
 		}
@@ -228,7 +236,7 @@ func (l *Log) Append(record any) error {
 			return err
 		}
 	}
-	return l.append(record)
+	return l.append(records...)
 }
 
 // cutTorn reads the lines that other processes appended to a file, and cuts off
@@ -258,27 +266,18 @@ func (l *Log) stat() (os.FileInfo, error) {
 	return open, nil
 }
 
-// append writes a line and then the head. Both locks are held, and the last line
+// append writes lines and then the head. Both locks are held, and the last line
 // is known.
-func (l *Log) append(record any) error {
-	raw, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	if raw, err = bounded(raw); err != nil {
-		return err
-	}
+func (l *Log) append(records ...any) error {
 	h, err := readHead(l.name)
 	if err != nil && !errors.Is(err, errNoHead) {
 		return err
 	}
-	line := Line{Seq: l.last.Seq + 1, At: time.Now().UTC().Round(0), Record: raw, Prev: l.last.Hash}
-	line.Hash = line.hash()
-	data, err := line.encode()
+	last, end := l.last, l.end
+	data, line, err := encodeAll(records, last)
 	if err != nil {
 		return err
 	}
-	last, end := l.last, l.end
 	if _, err = l.file.WriteAt(data, end); err == nil {
 		err = l.file.Sync()
 	}
@@ -293,10 +292,31 @@ func (l *Log) append(record any) error {
 	return nil
 }
 
+// encodeAll returns the lines of records, and the last of them.
+func encodeAll(records []any, last Line) (data []byte, line Line, err error) {
+	for _, record := range records {
+		raw, err := json.Marshal(record)
+		if err != nil {
+			return nil, line, err
+		}
+		if raw, err = bounded(raw); err != nil {
+			return nil, line, err
+		}
+		line = Line{Seq: last.Seq + 1, At: time.Now().UTC().Round(0), Record: raw, Prev: last.Hash}
+		line.Hash = line.hash()
+		encoded, err := line.encode()
+		if err != nil {
+			return nil, line, err
+		}
+		data, last = append(data, encoded...), line
+	}
+	return data, line, nil
+}
+
 // writeHead writes the head of the last line, with the old signature unless there
 // is a key.
 func (l *Log) writeHead(before head) error {
-	now := head{Seq: l.last.Seq, Hash: l.last.Hash, End: l.end, Signed: before.Signed}
+	now := head{Seq: l.last.Seq, Hash: l.last.Hash, End: l.end, Ahead: before.Ahead, Signed: before.Signed}
 	return now.write(l.name, l.key)
 }
 

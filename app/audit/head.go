@@ -17,14 +17,19 @@ import (
 // A head has the length of a log. It is in a file beside the log, because a log
 // without its last lines is still valid by itself.
 //
-// A line is on disk before its head, so after a crash the log may be one line
-// longer than its head, but never shorter.
+// Lines are on disk before their head, so after a crash the log may be longer than
+// its head by what was written at once, but never shorter.
 type head struct {
-	Seq    int64      `json:"seq"`  // of the last line; 0 before the first
-	Hash   string     `json:"hash"` // of that line
-	End    int64      `json:"end"`  // the end of that line, in bytes
+	Seq    int64      `json:"seq"`            // of the last line; 0 before the first
+	Hash   string     `json:"hash"`           // of that line
+	End    int64      `json:"end"`            // the end of that line, in bytes
+	Ahead  int64      `json:"ahead,omitzero"` // the most lines that were written at once, if more than one
 	Signed *signature `json:"signed,omitzero"`
 }
+
+// ahead returns how many lines the log may have after a crash that its head does
+// not count.
+func (h head) ahead() int64 { return max(h.Ahead, 1) }
 
 // A signature proves the lines of a log up to one of them, since each line has
 // the hash of the previous one. A process without the key keeps it.

@@ -215,9 +215,9 @@ func TestSignature(t *testing.T) {
 		want string
 	}{
 		"signature removed":       {cut, "is not signed, though the keyring has the key"},
-		"signature kept":          {head{cut.Seq, cut.Hash, cut.End, h.Signed}, "is not the one that was signed"},
-		"signature moved":         {head{cut.Seq, cut.Hash, cut.End, &moved}, "the signature in"},
-		"signed with another":     {head{cut.Seq, cut.Hash, cut.End, sign(3, third.Hash, []byte("another key"))}, "and the keyring has another one"},
+		"signature kept":          {head{Seq: cut.Seq, Hash: cut.Hash, End: cut.End, Signed: h.Signed}, "is not the one that was signed"},
+		"signature moved":         {head{Seq: cut.Seq, Hash: cut.Hash, End: cut.End, Signed: &moved}, "the signature in"},
+		"signed with another":     {head{Seq: cut.Seq, Hash: cut.Hash, End: cut.End, Signed: sign(3, third.Hash, []byte("another key"))}, "and the keyring has another one"},
 		"with the head as it was": {h, "the last 1 were cut off"},
 	} {
 		store(t, file, short)

@@ -92,10 +92,12 @@ func (v *verifier) checkHead() error {
 		return fmt.Errorf("%s has %s, and its head file counts %d: the last %d were cut off, or this is an older copy. Find the newer file, or move both files away to begin a new log", v.file, count(v.Lines), h.Seq, h.Seq-v.Lines)
 	case h.Seq > 0 && v.at[h.Seq] != h.Hash:
 		return fmt.Errorf("line %d of %s is not the one that its head file names: lines were changed and their hashes made to fit, or the two files do not belong together. Compare the log with a copy", h.Seq, v.file)
+	case v.Lines > h.Seq+h.ahead():
+		return fmt.Errorf("%s has %s, and its head file counts %d: a crash leaves at most %s too many, so the last %d were added by something else, or the head file is an older copy. Compare the log with a copy", v.file, count(v.Lines), h.Seq, count(h.ahead()), v.Lines-h.Seq)
 	case v.Lines == h.Seq+1:
 		v.Notes = append(v.Notes, "The last line is not in the head file yet: tenon was stopped between writing the two. The next start mends it.")
 	case v.Lines > h.Seq:
-		return fmt.Errorf("%s has %s, and its head file counts %d: a crash leaves one line too many at most, so the last %d were added by something else, or the head file is an older copy. Compare the log with a copy", v.file, count(v.Lines), h.Seq, v.Lines-h.Seq)
+		v.Notes = append(v.Notes, fmt.Sprintf("The last %d lines are not in the head file yet: tenon was stopped between writing the two. The next start mends it.", v.Lines-h.Seq))
 	}
 	return nil
 }
@@ -123,7 +125,7 @@ func (v *verifier) checkSignature() error {
 		return fmt.Errorf("line %d of %s is not the one that was signed: lines were changed or cut off. Compare the log with a copy", s.Seq, v.file)
 	default:
 		v.Signed = s.Seq
-		if rest := v.Lines - s.Seq; rest > 1 {
+		if rest := v.Lines - s.Seq; rest > v.head.ahead() {
 			v.Notes = append(v.Notes, fmt.Sprintf("The last %d lines were written without the key, and are not proven by the signature.", rest))
 		}
 	}

@@ -24,12 +24,26 @@ type Gateway struct {
 
 	// Redact says what is removed from results.
 	Redact GatewayRedact
+
+	// Rules decide what callers may see and use. None allows everything; with
+	// rules, what none of them allows is denied.
+	Rules []GatewayRule
+	// Limits bound how often and how much at once callers may call.
+	Limits []GatewayLimit
+	// GroupClaim is the claim of tokens that has the groups of their subject;
+	// empty means "groups".
+	GroupClaim string
+	// Keys is the file of API keys; empty means the default.
+	Keys string
+	// Audit configures the log of calls.
+	Audit GatewayAudit
 }
 
 // gatewayMembers are the members of "gateway".
 var gatewayMembers = []string{
 	"logins", "tools", "prompts", "sets", "search",
 	"pins", "maxResult", "redact",
+	"rules", "limits", "groupClaim", "keys", "audit",
 }
 
 func readGateway(n node) (g Gateway, err error) {
@@ -51,6 +65,16 @@ func readGateway(n node) (g Gateway, err error) {
 			g.MaxResult, err = m.value.size()
 		case "redact":
 			g.Redact, err = readGatewayRedact(m.value)
+		case "rules":
+			g.Rules, err = listOf(m.value, readGatewayRule)
+		case "limits":
+			g.Limits, err = listOf(m.value, readGatewayLimit)
+		case "groupClaim":
+			g.GroupClaim, err = m.value.text()
+		case "keys":
+			g.Keys, err = m.value.text()
+		case "audit":
+			g.Audit, err = readGatewayAudit(m.value)
 		default:
 			err = m.unknown(gatewayMembers)
 		}

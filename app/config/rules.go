@@ -2,10 +2,8 @@ package config
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/rulematch"
 )
 
 // An Effect is the decision of a rule.
@@ -44,67 +42,10 @@ type Rule struct {
 // means none.
 //
 // An allow rule does not match an argument with ".." in a path, also
-// percent-encoded. Other rules match arguments that are not JSON.
+// percent-encoded, or in another spelling (Path for path). Other rules match
+// arguments that are not JSON, and in any spelling.
 func (r Rule) Match(server, tool string, args []byte) bool {
-	if !Glob(r.Server, server) || !Glob(r.Tool, tool) {
-		return false
-	}
-	if len(r.Args) == 0 {
-		return true
-	}
-	if rawjson.Check(args) != nil || !rawjson.IsObject(args[len(args)-len(strings.TrimLeft(string(args), " \t\r\n")):]) {
-		return r.Effect != Allow && len(args) > 0
-	}
-	for name, pattern := range r.Args {
-		raw := rawjson.Lookup(args, name)
-		if raw == nil {
-			return false
-		}
-		value, ok := rawjson.String(raw)
-		if !ok {
-			value = string(rawjson.AppendCanonical(nil, raw))
-		}
-		if r.Effect == Allow && climbs(value) || !Glob(pattern, value) {
-			return false
-		}
-	}
-	return true
-}
-
-// climbs reports whether a path or URL contains "..", also percent-encoded several
-// times.
-func climbs(value string) bool {
-	const rounds = 4
-	for range rounds {
-		if slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(`/\"?#&;=`, r) }), "..") {
-			return true
-		}
-		decoded := percentDecoded(value)
-		if decoded == value {
-			return false
-		}
-		value = decoded
-	}
-	return true // encoded too often to be an honest path
-}
-
-// percentDecoded decodes each %XX once and keeps other percent signs.
-func percentDecoded(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b = append(b, byte(c))
-				i += 2
-				continue
-			}
-		}
-		b = append(b, s[i])
-	}
-	return string(b)
+	return Glob(r.Server, server) && Glob(r.Tool, tool) && rulematch.Args(r.Args, args, r.Effect == Allow)
 }
 
 // Decide returns the effect for a call and the rule that decides. Of the matching
@@ -155,29 +96,5 @@ func (s Settings) IsSensitive(from, to string) bool {
 }
 
 // Glob reports whether pattern matches all of text. * matches any text, including
-// slashes, and ? one character. It takes at most time proportional to the product
-// of both lengths.
-func Glob(pattern, text string) bool {
-	p, t := []rune(pattern), []rune(text)
-	star, from := -1, 0 // last star, and end of its match in text
-	i, j := 0, 0
-	for j < len(t) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
-}
+// slashes, and ? one character.
+func Glob(pattern, text string) bool { return rulematch.Glob(pattern, text) }

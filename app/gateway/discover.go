@@ -50,7 +50,7 @@ func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	var parts []string
 	for _, u := range r.table.Load().upstreams {
 		found := u.discovered()
-		if found == nil || !sel.involves(u) {
+		if found == nil || !sel.involves(u) || !mayUseServer(ctx, u.name) {
 			continue
 		}
 		addCapabilities(&d.Capabilities, &found.Capabilities)

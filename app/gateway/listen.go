@@ -133,12 +133,22 @@ func (r *Router) partOf(ctx context.Context, u *upstream, params json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	var in mcp.ListenParams
-	if err := mcp.Unmarshal(own, &in); err != nil {
-		return nil, mcp.InvalidParams("%v", err)
+	in, err := unmarked(own)
+	if err != nil {
+		return nil, err
 	}
 	f := &in.Notifications
 	f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged = false, false, false
+	return mcp.Marshal(in)
+}
+
+// unmarked returns the parameters of a subscription without the names that are
+// notOurs.
+func unmarked(params json.RawMessage) (in mcp.ListenParams, err error) {
+	if err := mcp.Unmarshal(params, &in); err != nil {
+		return in, mcp.InvalidParams("%v", err)
+	}
+	f := &in.Notifications
 	f.ResourceSubscriptions = slices.DeleteFunc(f.ResourceSubscriptions, func(uri string) bool { return uri == notOurs })
 	for member, value := range f.Other {
 		var names []string
@@ -149,10 +159,10 @@ func (r *Router) partOf(ctx context.Context, u *upstream, params json.RawMessage
 		if len(names) == 0 {
 			delete(f.Other, member)
 		} else if f.Other[member], err = mcp.Marshal(names); err != nil {
-			return nil, err
+			return in, err
 		}
 	}
-	return mcp.Marshal(in)
+	return in, nil
 }
 
 // An answer is the response of a server to its part of a subscription.

@@ -200,7 +200,7 @@ func clip(s string) string { return textclip.Clip(s, 200) }
 func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	sel := selectionOf(ctx)
 	for _, u := range r.table.Load().upstreams {
-		if u.state() == connected && sel.involves(u) {
+		if u.state() == connected && sel.involves(u) && mayUseServer(ctx, u.name) {
 			_, _ = u.handler.Serve(ctx, c) // a notification has no response
 		}
 	}

@@ -8,13 +8,11 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -49,15 +47,15 @@ func APIKeys(keys map[string]mcp.Principal) (Verifier, error) {
 	}
 	var v apiKeys
 	for hash, principal := range keys {
-		sum, err := hex.DecodeString(strings.TrimPrefix(hash, keyPrefix))
-		if err != nil || len(sum) != sha256.Size || !strings.HasPrefix(hash, keyPrefix) {
-			return nil, fmt.Errorf("protect: an API key is not hashed; use the result of HashKey, which begins with %q", keyPrefix)
+		sum, err := parseHash(hash)
+		if err != nil {
+			return nil, fmt.Errorf("protect: %w", err)
 		}
 		if principal.ID == "" {
 			return nil, fmt.Errorf("protect: the principal of API key %s… has no ID", hash[:len(keyPrefix)+8])
 		}
 		principal.Issuer = cmp.Or(principal.Issuer, ownIssuer)
-		v = append(v, apiKey{tokenHash(sum), &Identity{Principal: principal}})
+		v = append(v, apiKey{sum, &Identity{Principal: principal}})
 	}
 	return v, nil
 }
@@ -69,18 +67,9 @@ type apiKey struct {
 
 type apiKeys []apiKey
 
-// Verify compares the token with every key in constant time.
+// Verify implements Verifier.
 func (all apiKeys) Verify(_ context.Context, token string, _ *http.Request) (*Identity, error) {
-	sum := sha256.Sum256([]byte(token))
-	found := -1
-	for i := range all {
-		same := subtle.ConstantTimeCompare(sum[:], all[i].hash[:])
-		found = subtle.ConstantTimeSelect(same, i, found)
-	}
-	if found < 0 {
-		return nil, foreign("unknown API key")
-	}
-	return all[found].id, nil
+	return all.find(token)
 }
 
 // Smaller RSA keys are weak, and larger ones waste time.

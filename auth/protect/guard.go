@@ -60,7 +60,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			return
 		}
 		ctx := context.WithValue(r.Context(), principalKey{}, principal)
-		if g.opts.KeepToken {
+		if g.opts.KeepToken && principal.Issuer != ownIssuer { // an API key is for this resource alone
 			ctx = withToken(ctx, r)
 		}
 		if isStream(r) && !until.IsZero() {

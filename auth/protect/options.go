@@ -25,13 +25,17 @@ type Options struct {
 	Resource string
 
 	// AuthorizationServers are the issuers whose tokens are accepted and
-	// where clients get tokens. If unset, Verifier is required, and there is
-	// no metadata document: that is for API keys.
+	// where clients get tokens. If unset, Verifier or APIKeys is required, and
+	// there is no metadata document: that is for API keys.
 	AuthorizationServers []string
 
 	// Verifier verifies tokens. Nil means JWTs of AuthorizationServers for
 	// Resource, with the key sets of their metadata.
 	Verifier Verifier
+
+	// APIKeys verifies API keys beside the tokens that Verifier or
+	// AuthorizationServers accept; see [KeyFile]. Nil means none.
+	APIKeys Verifier
 
 	// Scopes are required for every request. Unset accepts any verified token.
 	Scopes []string
@@ -60,7 +64,8 @@ type Options struct {
 
 	// KeepToken lets [Token] return the token of the caller, for a gateway
 	// that exchanges it for a token of its own. Such a handler must not send
-	// it anywhere else. If unset, the handler cannot get the token.
+	// it anywhere else. If unset, the handler cannot get the token. API keys
+	// are never returned.
 	KeepToken bool
 
 	// MaxBody is the maximum number of bytes of a POST body if Require is
@@ -106,10 +111,13 @@ func New(o *Options) (*Guard, error) {
 	if g.proofs, err = newProofs(o.DPoP, u); err != nil {
 		return nil, err
 	}
-	if g.verifier = o.Verifier; g.verifier == nil {
+	if g.verifier = o.Verifier; g.verifier == nil && (o.APIKeys == nil || len(o.AuthorizationServers) > 0) {
 		if g.verifier, err = o.defaultVerifier(u); err != nil {
 			return nil, err
 		}
+	}
+	if o.APIKeys != nil {
+		g.verifier = AnyOf(o.APIKeys, g.verifier)
 	}
 	if err := g.describe(); err != nil {
 		return nil, err
@@ -121,7 +129,7 @@ func New(o *Options) (*Guard, error) {
 // servers.
 func (o *Options) defaultVerifier(resource *url.URL) (Verifier, error) {
 	if len(o.AuthorizationServers) == 0 {
-		return nil, errors.New("protect: set AuthorizationServers or a Verifier")
+		return nil, errors.New("protect: set AuthorizationServers, a Verifier or APIKeys")
 	}
 	client := o.Fetch
 	if client == nil {

@@ -74,7 +74,7 @@ interrupt ends the gateway at once.`,
 	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
 	f.StringVar(&v.page, "page", pageAuto, "the loopback `address` of a page that shows callers, servers and calls; auto has one if you run it in a terminal, off none")
 	v.httpFlags(f)
-	c.AddCommand(p.gatewayLoginsCommand(), p.gatewayStatusCommand(), p.gatewayPinsCommand())
+	c.AddCommand(p.gatewayLoginsCommand(), p.gatewayStatusCommand(), p.gatewayPinsCommand(), p.gatewayKeysCommand())
 	return c
 }
 
@@ -120,6 +120,9 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	if err := g.apply(ctx); err != nil {
 		return err
 	}
+	if v.keys, err = p.gatewayKeys(); err != nil {
+		return err
+	}
 	if v.stdio {
 		end, err := p.onBehalf.servePages()
 		if err != nil {
@@ -133,11 +136,17 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	return g.serve(ctx, page)
 }
 
-// gatewayChain puts the links of the gateway before h, in the order of a call:
-// limit, audit, policy, guard. Search comes before them: see searching. Names says whose the names in calls are;
-// nil means that they are those of the only server.
-func (p *program) gatewayChain(c *config.Config, guard *gatewayGuard, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
-	return mcp.Chain(h, p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
+// chain puts the links of the gateway before h, in the order of a call: limit,
+// audit, policy, guard. Search comes before them, so that what a client finds and
+// invokes with it passes them too: see searching. Names says whose the names in
+// calls are.
+func (g *gatewayRun) chain(c *config.Config, guard *gatewayGuard, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
+	s := c.Settings().Gateway
+	audit, err := g.access.audit(&s, names)
+	if err != nil {
+		return nil, err
+	}
+	return mcp.Chain(h, g.access.limit(&s, names), audit, g.access.policy(&s, names), g.access.owners, g.p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no

@@ -52,6 +52,8 @@ type gatewayRun struct {
 	closed  bool
 	files   []string    // of the configuration
 	applied []fileState // of the files, when they were last read
+
+	access *gatewayAccess // the links that decide who may what
 }
 
 // A gatewayServer is a configured server and the connection to it.
@@ -65,6 +67,7 @@ type gatewayServer struct {
 func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
 	g := &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
 	p.onBehalf = &gatewayCredentials{p: p, log: log}
+	g.access = newGatewayAccess(p, log)
 	var err error
 	g.tel, err = telemetry.New(&telemetry.Options{Service: "tenon-gateway", Version: version.String(), Getenv: os.LookupEnv, Log: log})
 	g.addGauges()
@@ -227,7 +230,7 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 		}
 		g.router = r
 	}
-	h, err := g.p.gatewayChain(c, guard, g.router, g.router)
+	h, err := g.chain(c, guard, g.router, g.router)
 	if err != nil {
 		return err
 	}
@@ -251,7 +254,7 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, 
 	var s *gatewayServer
 	for _, s = range next {
 	}
-	h, err := g.p.gatewayChain(c, guard, s, nil)
+	h, err := g.chain(c, guard, s, gateway.OneServer(s.entry.Name))
 	if err != nil {
 		return err
 	}
@@ -348,4 +351,5 @@ func (g *gatewayRun) close() {
 	all.Wait()
 	g.p.onBehalf.close()
 	g.guard.closeUnless(nil)
+	g.access.close()
 }

@@ -56,8 +56,8 @@ type serving struct {
 	public    string
 	keepToken bool // handlers get the token of the caller: see protect.Token
 	// logins returns the pages at which users log in, by their paths; may be nil.
-	logins func(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error)
-
+	logins   func(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error)
+	keys     protect.Verifier // of API keys; nil means that there are none
 	announce func(url string) // called before the first request is served; may be nil
 
 	sets   func(name string) mcp.Handler          // serves sets below the path; may be nil
@@ -316,7 +316,7 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 
 // guard returns the middleware that checks tokens, or nil if none is required.
 func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
-	self := cmp.Or(v.audience, v.scheme()+"://"+at.String()+streamable.Path)
+	o := &protect.Options{Resource: cmp.Or(v.audience, v.scheme()+"://"+at.String()+streamable.Path), APIKeys: v.keys, Scopes: v.scopes, Log: log}
 	switch {
 	case v.issuer != "" && v.token != "":
 		return nil, usagef("use --auth-issuer or --auth-token, not both")
@@ -329,20 +329,20 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		keys, err := protect.APIKeys(map[string]mcp.Principal{hash: {ID: "token"}})
-		if err != nil {
+		if o.Verifier, err = protect.APIKeys(map[string]mcp.Principal{hash: {ID: "token", Scopes: v.scopes}}); err != nil {
 			return nil, usageError{err}
 		}
-		g, err := protect.New(&protect.Options{Resource: self, Verifier: keys, Log: log})
-		return g, usage(err)
 	case v.issuer != "":
-		g, err := protect.New(&protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes, KeepToken: v.keepToken, Log: log})
-		return g, usage(err)
+		o.AuthorizationServers, o.KeepToken = []string{v.issuer}, v.keepToken
+	case v.keys != nil:
+	default:
+		if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+			return nil, usagef("other machines can reach %s: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1", at)
+		}
+		return nil, nil
 	}
-	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		return nil, usagef("other machines can reach %s: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1", at)
-	}
-	return nil, nil
+	g, err := protect.New(o)
+	return g, usage(err)
 }
 
 // untilDone serves until ctx ends, and then waits for calls in flight: for as long

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/legacy"
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/modern"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -65,9 +66,9 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	case isModern:
 		x.RespondError(refusedModern)
 	default:
-		result, e := p.session.Serve(ctx, &x.Message, p.who, &pipeReplyWriter{ctx, x})
-		if e != nil {
-			x.RespondError(e)
+		result, err := p.session.Serve(ctx, &x.Message, p.who, &pipeReplyWriter{ctx, x})
+		if err != nil {
+			x.RespondError(clientcall.ToWire(err))
 			return
 		}
 		x.Respond(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })

@@ -3,6 +3,7 @@ package streamable
 import (
 	"log/slog"
 	"net/http"
+	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -61,11 +62,14 @@ func (s *Handler) mismatch(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }
 
-// statusOf returns the HTTP status for the error code of a modern response; 0 is
-// a result. The specification allows 200 and 400 for an error of the call itself,
-// such as an unknown tool; statusOf returns 400 if the request is at fault.
-func statusOf(code int) int {
-	switch code {
+// statusOf returns the HTTP status for a modern response. The specification
+// allows 200 and 400 for an error of the call itself, such as an unknown tool;
+// statusOf returns 400 if the request is at fault.
+func statusOf(a *eraconn.Response) int {
+	if a.Err != nil && a.Err.HTTPStatus != 0 {
+		return a.Err.HTTPStatus
+	}
+	switch a.Code {
 	case 0:
 		return http.StatusOK
 	case mcp.CodeParse, mcp.CodeInvalidRequest, mcp.CodeInvalidParams,
@@ -75,4 +79,20 @@ func statusOf(code int) int {
 		return http.StatusNotFound
 	}
 	return http.StatusOK
+}
+
+// legacyStatus returns the HTTP status for a legacy response.
+func legacyStatus(a *eraconn.Response) int {
+	if a.Err != nil && a.Err.HTTPStatus != 0 {
+		return a.Err.HTTPStatus
+	}
+	return http.StatusOK
+}
+
+// setRetryAfter sets the header for a response that says when the client may try
+// again.
+func setRetryAfter(h http.Header, a *eraconn.Response) {
+	if a.Err != nil && a.Err.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(mcp.RetrySeconds(a.Err.RetryAfter), 10))
+	}
 }

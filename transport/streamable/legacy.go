@@ -58,7 +58,8 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	out := s.h.newReply(r.Context(), w)
 	a := es.Serve(r.Context(), m, p, discard{})
 	if a.Code != 0 {
-		writeJSON(w, statusOf(a.Code), a.Append(nil))
+		setRetryAfter(w.Header(), &a)
+		writeJSON(w, statusOf(&a), a.Append(nil))
 		return
 	}
 	ses, err := s.open(es, p)
@@ -131,7 +132,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		out.respondEmpty()
 		return
 	}
-	out.respond(http.StatusOK, &a)
+	out.respond(legacyStatus(&a), &a)
 }
 
 // refuseID refuses a request that cannot begin.

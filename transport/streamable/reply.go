@@ -51,8 +51,6 @@ var (
 	notBuffered = []string{"no"}
 )
 
-const okStatus = http.StatusOK
-
 // begin makes the response a stream before there is an event.
 func (o *eventWriter) begin() {
 	if !o.finished && !o.stream {
@@ -146,6 +144,7 @@ func (o *eventWriter) respond(status int, a *eraconn.Response) {
 	h := o.w.Header()
 	h["Content-Type"] = jsonType
 	h["X-Content-Type-Options"] = noSniff
+	setRetryAfter(h, a)
 	if len(body)+len(large) <= netBuffer {
 		o.w.WriteHeader(status)
 		o.w.Write(body)
@@ -334,7 +333,7 @@ func (o *reply) respond(status int, a *eraconn.Response) {
 // respondIfConnected sends the response unless the client has disconnected.
 func (o *reply) respondIfConnected(a *eraconn.Response) {
 	if o.ctx.Err() == nil {
-		o.respond(statusOf(a.Code), a)
+		o.respond(statusOf(a), a)
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *Handler) statelessRevision(w http.ResponseWriter, r *http.Request) (mcp
 // respondLegacy sends the response to a legacy client, unless it has disconnected.
 func (o *reply) respondLegacy(a *eraconn.Response) {
 	if o.ctx.Err() == nil {
-		o.respond(http.StatusOK, a)
+		o.respond(legacyStatus(a), a)
 	}
 }
 

@@ -310,7 +310,7 @@ func (st *stream) deliver(out *eventWriter) (stays bool) {
 			stays = false
 		case e.end && !st.opened: // a plain response is enough
 			if e.response != nil {
-				out.respond(okStatus, e.response)
+				out.respond(legacyStatus(e.response), e.response)
 			} else {
 				out.respondEmpty()
 			}

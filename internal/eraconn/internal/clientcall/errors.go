@@ -36,6 +36,9 @@ type Response struct {
 	// index at and can be sent without a copy. The large part may contain line
 	// breaks. Nil means that there is no such part.
 	Split func(dst []byte) (rest []byte, at int, large []byte)
+	// Err is the error of the Handler; nil means that the response is a result
+	// or an error of the protocol.
+	Err *mcp.Error
 }
 
 // Large is the size in bytes above which the body of a result is not copied.
@@ -44,6 +47,14 @@ const Large = 16 << 10
 // Fail returns an error response.
 func Fail(id jsonrpc.ID, e *jsonrpc.Error) Response {
 	return Response{Code: e.Code, Append: func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
+}
+
+// FailWith returns the error response for an error of a Handler. e is the error as
+// the client gets it.
+func FailWith(id jsonrpc.ID, e *jsonrpc.Error, err error) Response {
+	a := Fail(id, e)
+	a.Err, _ = errors.AsType[*mcp.Error](err)
+	return a
 }
 
 // Invalid returns the error for a response that breaks the protocol.

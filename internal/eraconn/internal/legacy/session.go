@@ -120,23 +120,21 @@ func (s *Session) Batches() error {
 	return nil
 }
 
-// Serve serves one request and returns the result object, or the error.
-func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, *jsonrpc.Error) {
+// Serve serves one request and returns the result object, or the error as the
+// revision of the session has it.
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, error) {
 	body, err := s.serve(ctx, m, p, back)
-	if err == nil {
-		return body, nil
-	}
 	if own, ok := errors.AsType[*mcp.Error](err); ok {
 		err = projectError(m.Method, own)
 	}
-	return nil, clientcall.ToWire(err)
+	return body, err
 }
 
 // Respond serves one request and returns its response.
 func (s *Session) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) clientcall.Response {
-	body, e := s.Serve(ctx, m, p, back)
-	if e != nil {
-		return clientcall.Fail(m.ID, e)
+	body, err := s.Serve(ctx, m, p, back)
+	if err != nil {
+		return clientcall.FailWith(m.ID, clientcall.ToWire(err), err)
 	}
 	a := clientcall.Response{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
 	if len(body) > clientcall.Large {

@@ -220,7 +220,7 @@ func failed(id jsonrpc.ID, err error) clientcall.Response {
 	case mcp.CodeLegacyURLElicitation:
 		e.Code = mcp.CodeInternal
 	}
-	return clientcall.Fail(id, e)
+	return clientcall.FailWith(id, e, err)
 }
 
 // identity returns the JSON of serverInfo, encoded once for each server.

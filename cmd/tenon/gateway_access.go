@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/tenon-mcp/tenon/app/audit"
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/auth/protect"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// gatewayAccess makes the links that decide who may what. What they count and know
+// outlives a reload of the configuration.
+type gatewayAccess struct {
+	p      *program
+	log    *slog.Logger
+	counts gateway.LimitStore
+	owners mcp.Middleware
+	logs   map[auditKey]auditFile
+}
+
+// An auditKey is a file and whether calls wait for it.
+type auditKey struct {
+	file string
+	sync bool
+}
+
+// An auditFile is an open audit log.
+type auditFile struct {
+	log    *audit.Log
+	writer *audit.Writer
+}
+
+func newGatewayAccess(p *program, log *slog.Logger) *gatewayAccess {
+	return &gatewayAccess{p: p, log: log, counts: gateway.NewMemoryLimits(), owners: gateway.Owners(), logs: map[auditKey]auditFile{}}
+}
+
+// gatewayMatch translates a match of the configuration.
+func gatewayMatch(m config.GatewayMatch) gateway.Match {
+	return gateway.Match{Principal: m.Principal, Issuer: m.Issuer, Group: m.Group, Scope: m.Scope,
+		Server: m.Server, Tool: m.Tool, Prompt: m.Prompt, Resource: m.Resource, Args: m.Args}
+}
+
+// policy returns the link that decides by the rules.
+func (a *gatewayAccess) policy(s *config.Gateway, names gateway.Resolver) mcp.Middleware {
+	var rules []gateway.Rule
+	for _, r := range s.Rules {
+		rules = append(rules, gateway.Rule{Match: gatewayMatch(r.GatewayMatch), Deny: r.Effect == config.Deny, Line: r.Line})
+	}
+	return gateway.Policy(rules, names, &gateway.PolicyOptions{GroupClaim: s.GroupClaim})
+}
+
+// limit returns the link that bounds calls.
+func (a *gatewayAccess) limit(s *config.Gateway, names gateway.Resolver) mcp.Middleware {
+	var limits []gateway.Limit
+	per := map[string]gateway.PerWhat{"tool": gateway.PerTool, "all": gateway.PerAll}
+	known := map[string]bool{}
+	for _, l := range s.Limits {
+		l.Line = 0
+		name := fmt.Sprint(l) // counts go on if the limit is moved
+		if known[name] {
+			continue
+		}
+		known[name] = true
+		limits = append(limits, gateway.Limit{Match: gatewayMatch(l.GatewayMatch), Name: name,
+			Rate: l.Rate, Period: l.Period, Burst: l.Burst, Concurrency: l.Concurrency, Per: per[l.Per]})
+	}
+	return gateway.Limits(limits, names, &gateway.LimitOptions{Store: a.counts, GroupClaim: s.GroupClaim, Log: a.log})
+}
+
+// audit returns the link that records calls.
+func (a *gatewayAccess) audit(s *config.Gateway, names gateway.Resolver) (mcp.Middleware, error) {
+	none := func(h mcp.Handler) mcp.Handler { return h }
+	if s.Audit.Off {
+		return none, nil
+	}
+	w, err := a.open(&s.Audit)
+	if err != nil && s.Audit.Optional {
+		a.log.Warn("calls are not recorded: the audit log cannot be opened", "error", err)
+		return none, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the audit log: %w", err)
+	}
+	o := &gateway.AuditOptions{Arguments: gateway.AuditArguments(s.Audit.Arguments), Optional: s.Audit.Optional, Log: a.log}
+	return gateway.Audit(w, names, o), nil
+}
+
+// open returns the audit log of a gateway, which is opened once.
+func (a *gatewayAccess) open(s *config.GatewayAudit) (*audit.Writer, error) {
+	file := s.File
+	if file == "" {
+		dir, err := a.p.hostDir("")
+		if err != nil {
+			return nil, err
+		}
+		file = filepath.Join(dir, "gateway-audit.jsonl")
+	}
+	key := auditKey{file, s.Sync}
+	if open, ok := a.logs[key]; ok {
+		return open.writer, nil
+	}
+	log, err := audit.Open(file, &audit.Options{Key: a.p.auditKey()})
+	if err != nil {
+		return nil, err
+	}
+	w := audit.NewWriter(log, &audit.WriterOptions{Wait: s.Sync})
+	a.logs[key] = auditFile{log, w}
+	return w, nil
+}
+
+// close writes the records that wait.
+func (a *gatewayAccess) close() {
+	for _, open := range a.logs {
+		if err := errors.Join(open.writer.Close(), open.log.Close()); err != nil {
+			a.log.Error("records of the last calls are not in the audit log", "error", err)
+		}
+	}
+}
+
+// gatewayKeys returns what verifies API keys: nil if there is no file of them.
+func (p *program) gatewayKeys() (protect.Verifier, error) {
+	c, err := p.config()
+	if err != nil {
+		return nil, err
+	}
+	s := c.Settings().Gateway
+	file, err := p.gatewayKeyFile(&s)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && s.Keys == "" {
+		return nil, nil
+	}
+	return protect.KeyFile(file, s.GroupClaim), nil
+}
+
+// gatewayKeyFile returns the path of the file of API keys.
+func (p *program) gatewayKeyFile(s *config.Gateway) (string, error) {
+	if s.Keys != "" {
+		return s.Keys, nil
+	}
+	dir, err := p.configDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "gateway-keys.json"), nil
+}
