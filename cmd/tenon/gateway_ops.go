@@ -126,17 +126,26 @@ type gatewayServerStatus struct {
 	Errors   int          `json:"errors"`
 }
 
+// onDemand is the state of a server to which each caller has a connection of its
+// own.
+const onDemand = "on demand"
+
 // available reports whether calls can be made.
 func (s gatewayServerStatus) available() bool {
-	return connect.State{Phase: connect.Phase(s.State)}.Usable()
+	return s.State == onDemand || connect.State{Phase: connect.Phase(s.State)}.Usable()
 }
 
 // serverStatus returns how the servers are, sorted by name.
 func (g *gatewayRun) serverStatus() []gatewayServerStatus {
+	all := []gatewayServerStatus{}
 	g.mu.Lock()
 	var conns []*connect.Server
 	for _, s := range g.servers {
-		conns = append(conns, s.conn)
+		if s.conn != nil {
+			conns = append(conns, s.conn)
+		} else {
+			all = append(all, gatewayServerStatus{Name: s.entry.Name, State: onDemand, Since: g.started, Kind: string(s.entry.Kind)})
+		}
 	}
 	g.mu.Unlock()
 	tools := map[string]int{}
@@ -153,7 +162,6 @@ func (g *gatewayRun) serverStatus() []gatewayServerStatus {
 			}
 		}
 	}
-	all := []gatewayServerStatus{}
 	for _, conn := range conns {
 		s := conn.State()
 		one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, HeldBack: held[s.Server], Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
