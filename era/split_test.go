@@ -30,7 +30,7 @@ func TestLargeAnswersSplit(t *testing.T) {
 			}
 			return &m
 		}
-		ses := s.NewSession()
+		ses := s.NewSession("test")
 		var back eraconn.SessionReplyWriter // nothing is told or asked
 		ses.Serve(t.Context(), decode(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`), nil, back)
 		answers := map[string]eraconn.Response{

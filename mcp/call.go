@@ -196,6 +196,10 @@ type Caller struct {
 	// Principal is the verified identity of the caller; nil means that nobody
 	// was authenticated. The transport sets it, never a message.
 	Principal *Principal
+
+	// Session is the session that the call belongs to; nil if the transport has
+	// none, as for clients of 2026-07-28 over HTTP.
+	Session *Session
 }
 
 // A Principal is an identity that a transport has verified.

@@ -109,8 +109,12 @@ func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Pri
 
 // NotifiedModern passes a modern notification to the Handler.
 func (s *Server) NotifiedModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
+	s.notifiedModern(ctx, m, p, nil)
+}
+
+func (s *Server) notifiedModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, session *mcp.Session) {
 	if !s.opts.LegacyOnly && m.Method != mcp.NotificationCancelled {
-		s.modern.Notified(ctx, m, p)
+		s.modern.Notified(ctx, m, p, session)
 	}
 }
 
@@ -157,17 +161,20 @@ func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }
 type Session struct {
 	s      *legacy.Session
 	server *Server
+	id     *mcp.Session // nil if stateless
 }
 
-// NewSession returns a session whose first request must be initialize.
-func (s *Server) NewSession() *Session {
-	return &Session{legacy.NewSession(s.h, nil), s}
+// NewSession returns a session whose first request must be initialize. Handlers
+// see id, which is not that of the client, in [mcp.Caller].
+func (s *Server) NewSession(id string) *Session {
+	session := mcp.NewSession(id)
+	return &Session{legacy.NewSession(s.h, session, nil), s, session}
 }
 
 // RestoreSession returns a session with a state that [Session.State] returned.
 // p is the principal that the session belongs to; nil means an unverified client.
-func (s *Server) RestoreSession(ctx context.Context, state []byte, p *mcp.Principal) (*Session, error) {
-	restored := s.NewSession()
+func (s *Server) RestoreSession(ctx context.Context, id string, state []byte, p *mcp.Principal) (*Session, error) {
+	restored := s.NewSession(id)
 	return restored, restored.s.Restore(ctx, state, p)
 }
 
@@ -176,9 +183,9 @@ func (s *Server) RestoreSession(ctx context.Context, state []byte, p *mcp.Princi
 // subscriptions and logging/setLevel need a lasting session and fail.
 func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
 	if legacy.Begins(m) {
-		return &Session{legacy.NewStatelessOpening(s.h), s}
+		return &Session{legacy.NewStatelessOpening(s.h), s, nil}
 	}
-	return &Session{legacy.NewStateless(s.h, r), s}
+	return &Session{legacy.NewStateless(s.h, r), s, nil}
 }
 
 // State returns the state of the session for [Server.RestoreSession]; nil before
@@ -217,8 +224,15 @@ func (s *Session) Revision() mcp.Revision { return s.s.Revision() }
 // after the server closes it.
 func (s *Session) Resumes() bool { return s.s.Resumes() }
 
-// Close ends the session's subscriptions.
+// Close ends the session's subscriptions. The session can be restored.
 func (s *Session) Close() { s.s.Close() }
+
+// End closes the session and tells Handlers that it has ended; see
+// [mcp.Session.AfterEnd].
+func (s *Session) End() {
+	s.s.Close()
+	s.id.End()
+}
 
 // openSubscriptions counts the subscriptions that are open.
 type openSubscriptions struct {

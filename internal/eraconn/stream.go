@@ -2,6 +2,7 @@ package eraconn
 
 import (
 	"context"
+	"crypto/rand"
 	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
@@ -18,7 +19,8 @@ func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream, who *mc
 	if s.opts.Tap != nil {
 		stream = jsonrpc.Tap(stream, s.opts.Tap)
 	}
-	p := &pipe{server: s, who: who, client: who.Key()}
+	p := &pipe{server: s, who: who, client: who.Key(), id: mcp.NewSession(rand.Text())}
+	defer p.id.End()
 	if p.client == "" {
 		p.client = "pipe " + strconv.FormatInt(s.streams.Add(1), 10)
 	}
@@ -33,7 +35,7 @@ func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream, who *mc
 		Batch:            func() error { return p.session.Batches() },
 	}
 	conn := jsonrpc.NewConn(stream, p, o)
-	p.session = legacy.NewSession(s.h, &pipePusher{conn})
+	p.session = legacy.NewSession(s.h, p.id, &pipePusher{conn})
 	defer p.session.Close()
 	return conn.Run(ctx)
 }
@@ -44,6 +46,7 @@ type pipe struct {
 	session *legacy.Session
 	who     *mcp.Principal // nil means an unverified client
 	client  string         // key for counting subscriptions
+	id      *mcp.Session   // as Handlers see it
 }
 
 // arrived tells the session that an initialize request has arrived: a client may
@@ -85,7 +88,7 @@ func (p *pipe) serveModern(ctx context.Context, x *jsonrpc.Exchange) {
 		}
 		defer s.subscriptions.drop(p.client)
 	}
-	x.Respond(s.modern.Serve(ctx, &x.Message, p.who, modern.ReplyWriter{Notify: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
+	x.Respond(s.modern.Serve(ctx, &x.Message, p.who, modern.ReplyWriter{Notify: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true, Session: p.id}))
 }
 
 // A pipeReplyWriter writes to a stream that other requests share.
@@ -141,7 +144,7 @@ func (p *pipe) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Messa
 	}
 	if modern.Opens(m) {
 		kept := *m
-		p.session.Later(func(ctx context.Context) { p.server.NotifiedModern(ctx, &kept, p.who) })
+		p.session.Later(func(ctx context.Context) { p.server.notifiedModern(ctx, &kept, p.who, p.id) })
 		return
 	}
 	p.session.Notified(m)

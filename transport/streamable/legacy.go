@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,7 +55,8 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		return
 	}
 	p := s.h.guard.Principal(r)
-	es := s.h.server.NewSession()
+	id := rand.Text() + rand.Text()
+	es := s.h.server.NewSession(handlerID(id))
 	out := s.h.newReply(r.Context(), w)
 	a := es.Serve(r.Context(), m, p, discard{})
 	if a.Code != 0 {
@@ -62,7 +64,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		writeJSON(w, statusOf(&a), a.Append(nil))
 		return
 	}
-	ses, err := s.open(es, p)
+	ses, err := s.open(id, es, p)
 	if err != nil {
 		refuse(w, http.StatusServiceUnavailable, "cannot store the session: try again later")
 		return

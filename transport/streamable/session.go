@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"container/list"
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -95,8 +96,8 @@ type savedState struct {
 }
 
 // open registers and stores a session that initialize has opened.
-func (s *sessions) open(es *eraconn.Session, p *mcp.Principal) (*session, error) {
-	ses := &session{id: rand.Text() + rand.Text(), owner: p.Key(), era: es, busy: 1}
+func (s *sessions) open(id string, es *eraconn.Session, p *mcp.Principal) (*session, error) {
+	ses := &session{id: id, owner: p.Key(), era: es, busy: 1}
 	if err := s.save(ses); err != nil {
 		return nil, err
 	}
@@ -105,6 +106,13 @@ func (s *sessions) open(es *eraconn.Session, p *mcp.Principal) (*session, error)
 	s.live[ses.id] = ses
 	s.armLocked()
 	return ses, nil
+}
+
+// handlerID returns the ID of a session for Handlers: with the id itself anybody
+// could use the session.
+func handlerID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
 }
 
 // save writes the state of a session to the store if it has changed. Saves of
@@ -230,7 +238,7 @@ func (s *sessions) restore(ctx context.Context, id string, raw []byte, p *mcp.Pr
 	if in.Owner != p.Key() {
 		return nil, errForeign
 	}
-	es, err := s.h.server.RestoreSession(ctx, in.Era, p)
+	es, err := s.h.server.RestoreSession(ctx, handlerID(id), in.Era, p)
 	if err != nil {
 		return nil, err
 	}
@@ -339,7 +347,7 @@ func (ses *session) close() {
 	for _, stop := range stops {
 		stop()
 	}
-	ses.era.Close()
+	ses.era.End()
 }
 
 // armLocked starts the timer that sweeps expired sessions.

@@ -91,6 +91,7 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 		Capabilities: &in.Capabilities,
 		LogLevel:     mcp.LogInfo, // until logging/setLevel
 		Principal:    p,
+		Session:      s.session,
 	}
 	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
 	if err != nil {

@@ -70,7 +70,7 @@ type client struct {
 
 func newClient(t testing.TB, spec *spectest.Spec, h mcp.Handler) *client {
 	c := &client{t: t, spec: spec}
-	c.session = NewSession(h, &pushes{c})
+	c.session = NewSession(h, nil, &pushes{c})
 	return c
 }
 

@@ -22,8 +22,9 @@ type Session struct {
 	stateless bool // serves one request and keeps no state; see NewStateless
 
 	mu      sync.Mutex
-	push    Pusher    // receives changes; nil while detached
-	rev     *revision // nil until initialize
+	session *mcp.Session // as Handlers see it; nil if stateless
+	push    Pusher       // receives changes; nil while detached
+	rev     *revision    // nil until initialize
 	caller  mcp.Caller
 	offers  offers
 	extends mcp.Handler        // h, wrapped in extensions that handle what only this era has; nil without them
@@ -54,8 +55,11 @@ const (
 )
 
 // NewSession returns a session that sends changes to push, which must not block.
-// A nil push means that the session is detached; see Attach.
-func NewSession(h mcp.Handler, push Pusher) *Session { return &Session{h: h, push: push} }
+// A nil push means that the session is detached; see Attach. Calls belong to
+// session, which the caller ends.
+func NewSession(h mcp.Handler, session *mcp.Session, push Pusher) *Session {
+	return &Session{h: h, session: session, push: push}
+}
 
 // A Pusher sends messages to the client that belong to no request. Two Pushers
 // are comparable.

@@ -46,11 +46,13 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	if rev == nil {
 		return mcp.Errorf(mcp.CodeInternal, "restore the session: unknown revision %q", in.Revision)
 	}
-	level, err := mcp.ParseLogLevel(in.LogLevel)
-	if err != nil {
-		return err
+	level := mcp.LogLevel(in.LogLevel)
+	if level != "" { // empty: the server does not log
+		if _, err := mcp.ParseLogLevel(in.LogLevel); err != nil {
+			return err
+		}
 	}
-	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level, Principal: p}
+	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level, Principal: p, Session: s.session}
 	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
 	if err != nil {
 		return err

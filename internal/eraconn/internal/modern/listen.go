@@ -35,7 +35,7 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 			sub.held.Stop()
 		}
 	}()
-	r.call.Headers = back.Headers
+	r.call.Headers, r.call.Caller.Session = back.Headers, back.Session
 	r.call.Detach = sub.held.Add
 	r.call.OnNotification = sub.onNotification(back.Notify)
 	r.res, err = s.h.Serve(ctx, &r.call)

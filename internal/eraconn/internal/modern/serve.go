@@ -44,6 +44,9 @@ type ReplyWriter struct {
 
 	// Headers go into [mcp.Call].Headers.
 	Headers map[string]string
+
+	// Session goes into [mcp.Caller].Session.
+	Session *mcp.Session
 }
 
 // Serve serves one request and returns the function that appends the response.
@@ -65,18 +68,18 @@ func (s *Server) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Princip
 
 // Notified passes a notification to the Handler. It drops one whose _meta does
 // not name the client.
-func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
+func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, session *mcp.Session) {
 	r, err := s.lift(m, p)
 	if err != nil || clientcall.LegacyOnly(m.Method) {
 		return
 	}
-	r.call.IsNotification, r.call.Progress = true, false
+	r.call.IsNotification, r.call.Progress, r.call.Caller.Session = true, false, session
 	protocol.Recover(nil)(s.h).Serve(ctx, &r.call) // a notification has no response
 }
 
 // call serves a request with the Handler.
 func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) clientcall.Response {
-	r.call.Headers = back.Headers
+	r.call.Headers, r.call.Caller.Session = back.Headers, back.Session
 	r.call.OnNotification = func(n mcp.Notification) {
 		if r.wants(n) {
 			back.Notify(clientcall.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, r, n) }))
