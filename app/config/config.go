@@ -56,6 +56,9 @@ type Server struct {
 	// Timeout is the idle timeout of a call. 0 means the default.
 	Timeout time.Duration
 
+	// Connection says which callers of tenon gateway share a connection.
+	Connection Connection
+
 	// Disabled servers are listed, and started only if selected by name.
 	Disabled bool
 
@@ -98,7 +101,9 @@ type Entry struct {
 	Builtin  string // with its options: "fs?root=."
 	Timeout  time.Duration
 	Disabled bool
-	Source   Source
+
+	Connection Connection
+	Source     Source
 
 	// Inputs are the inputs that ${input:id} in this entry refers to.
 	Inputs []Input

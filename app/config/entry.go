@@ -10,7 +10,7 @@ import (
 
 // entryMembers are the names of an entry's members.
 var entryMembers = []string{"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "headers", "oauth",
-	"builtin", "timeout", "disabled", "enabled", "description"}
+	"builtin", "timeout", "connection", "disabled", "enabled", "description"}
 
 // elsewhere are members of other hosts that Tenon does not support, with what to
 // do instead.
@@ -86,6 +86,8 @@ func (e *Entry) set(m member, kind *string) (known bool, err error) {
 		e.Builtin, err = v.text()
 	case "timeout":
 		e.Timeout, err = v.duration()
+	case "connection":
+		e.Connection, err = readConnection(v)
 	case "disabled":
 		e.Disabled, err = v.bool()
 	case "enabled":

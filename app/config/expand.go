@@ -24,7 +24,7 @@ func (c *Config) Server(name string) (Server, error) {
 func (c *Config) expand(e Entry) (Server, error) {
 	x := &expander{c: c, e: e}
 	s := Server{
-		Name: e.Name, Kind: e.Kind, Timeout: e.Timeout, Disabled: e.Disabled, Source: e.Source,
+		Name: e.Name, Kind: e.Kind, Timeout: e.Timeout, Connection: e.Connection, Disabled: e.Disabled, Source: e.Source,
 		Command: x.fill("command", e.Command),
 		URL:     x.fill("url", e.URL),
 		Dir:     x.fill("cwd", e.Dir),

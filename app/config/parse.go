@@ -154,7 +154,7 @@ func (s Server) Entry() Entry {
 		return s.entry
 	}
 	e := Entry{Name: s.Name, Kind: s.Kind, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		URL: s.URL, Headers: s.Headers, OAuth: s.OAuth, Builtin: s.Builtin, Timeout: s.Timeout, Disabled: s.Disabled}
+		URL: s.URL, Headers: s.Headers, OAuth: s.OAuth, Builtin: s.Builtin, Timeout: s.Timeout, Connection: s.Connection, Disabled: s.Disabled}
 	if len(s.Query) > 0 {
 		e.Builtin += "?" + s.Query.Encode()
 	}

@@ -104,6 +104,7 @@ func (e Entry) json() string {
 	if e.Timeout > 0 {
 		w.text("timeout", e.Timeout.String())
 	}
+	e.Connection.write(&w)
 	w.flag("disabled", e.Disabled)
 	w.close()
 	return w.b.String()

@@ -39,6 +39,10 @@ type Options struct {
 	// that make one call. Else it is restarted.
 	Once bool
 
+	// KeepTrying restarts the server however often it has ended, after 5 s at
+	// most. Without it, a program that ends five times within a minute has failed.
+	KeepTrying bool
+
 	// Tokens stores logins. Nil stores them in memory.
 	Tokens tokens.Store
 
@@ -182,6 +186,8 @@ func (s *Server) start() {
 	switch {
 	case s.opts.Once:
 		backoff.Limit, backoff.Window = 1, 24*time.Hour
+	case s.opts.KeepTrying:
+		backoff.Limit, backoff.Max = -1, 5*time.Second
 	case s.entry.Kind == config.HTTP || s.entry.Kind == config.SSE:
 		backoff.Limit = -1 // a URL becomes reachable with its network
 	}

@@ -15,23 +15,26 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// startGrace is how long after its start a Router waits for servers before it
-// says what they offer.
+// startGrace is how long after the start of a connection the Router waits for it
+// before it says what the servers offer.
 const startGrace = 2 * time.Second
 
 // settle waits until every server is connected or has failed, for startGrace
-// after the start at most.
-func (r *Router) settle(ctx context.Context) {
-	timer := time.NewTimer(time.Until(r.started.Add(startGrace)))
-	defer timer.Stop()
-	for _, u := range r.table.Load().upstreams {
+// after the start of each at most.
+func settle(ctx context.Context, all []*upstream) {
+	for _, u := range all {
+		select {
+		case <-u.settled:
+			continue
+		default:
+		}
+		timer := time.NewTimer(time.Until(u.started.Add(startGrace)))
 		select {
 		case <-u.settled:
 		case <-timer.C:
-			return
 		case <-ctx.Done():
-			return
 		}
+		timer.Stop()
 	}
 }
 
@@ -45,10 +48,12 @@ func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 		//lint:ignore SA1019 clients of older revisions use it
 		Logging: mcp.Settings{},
 	}}
-	r.settle(ctx)
+	all := r.table.Load().of(ctx, &c.Caller)
+	defer releaseAll(all)
+	settle(ctx, all)
 	sel := selectionOf(ctx)
 	var parts []string
-	for _, u := range r.table.Load().upstreams {
+	for _, u := range all {
 		found := u.discovered()
 		if found == nil || !sel.involves(u) || !mayUseServer(ctx, u.name) {
 			continue

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -88,7 +89,7 @@ func routedWith(t *testing.T, o Options, servers map[string]*fake, test func(t *
 	synctest.Test(t, func(t *testing.T) {
 		var ups []Upstream
 		for name, f := range servers {
-			ups = append(ups, Upstream{name, f})
+			ups = append(ups, Upstream{Name: name, Handler: f})
 		}
 		r, err := NewRouter(ups, &o)
 		if err != nil {
@@ -96,6 +97,7 @@ func routedWith(t *testing.T, o Options, servers map[string]*fake, test func(t *
 		}
 		defer r.Close()
 		synctest.Wait()
+		time.Sleep(2 * changeInterval) // a change is announced at once from now on
 		test(t, r)
 	})
 }

@@ -273,6 +273,7 @@ func TestGuardWithoutSubscriptions(t *testing.T) {
 		if _, err := p.Approve(func(Pin) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(changeInterval)
 		synctest.Wait()
 		if changes.Load() != 1 {
 			t.Errorf("%d notifications", changes.Load())

@@ -38,6 +38,9 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, ctx.Err() // see [mcp.Call].Detach
 	}
 	sub := &subscription{wants: local, of: selectionOf(ctx), notify: c.OnNotification}
+	if r.table.Load().private {
+		sub.user, sub.session = PerUser.key(&c.Caller), PerSession.key(&c.Caller)
+	}
 	if c.OnNotification == nil {
 		sub.queue.Close()
 	}
@@ -254,10 +257,15 @@ func (f *follower) follow(ctx context.Context, u *upstream) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(u.ctx, cancel)()
+	one, err := u.of(&f.call.Caller)
+	if err != nil {
+		return err
+	}
+	defer one.release()
 	c := f.call
 	c.Params, c.Detach = f.params, nil
 	c.OnNotification = func(n mcp.Notification) { f.notified(u.notification(n)) }
-	_, err := u.handler.Serve(ctx, &c)
+	_, err = one.handler.Serve(ctx, &c)
 	return err
 }
 
@@ -311,6 +319,21 @@ type subscription struct {
 	of     *selection             // of these servers
 	notify func(mcp.Notification)
 	queue  notifyqueue.Queue[mcp.Notification]
+
+	user, session string // the client's keys in pools; empty if there are none
+}
+
+// uses reports whether the client uses a connection; nil stands for all of them.
+func (s *subscription) uses(u *upstream) bool {
+	switch {
+	case !s.of.involves(u):
+		return false
+	case u == nil || u.in == nil:
+		return true
+	case u.in.Scope == PerSession:
+		return u.lease.owner == s.session
+	}
+	return u.lease.owner == s.user
 }
 
 // put queues a change.
@@ -365,13 +388,13 @@ func (b *broadcaster) drop(s *subscription) {
 	delete(b.subs, s)
 }
 
-// announce notifies of changes of a server.
+// announce notifies the clients that use a connection of changes.
 func (b *broadcaster) announce(u *upstream, what mcp.SubscriptionFilter) {
 	b.mu.Lock()
 	subs := slices.Collect(maps.Keys(b.subs))
 	b.mu.Unlock()
 	for _, s := range subs {
-		if !s.of.involves(u) {
+		if !s.uses(u) {
 			continue
 		}
 		if what.ToolsListChanged && s.wants.ToolsListChanged {

@@ -92,7 +92,7 @@ func TestSubscriptionFailsIfAServerRefusesIt(t *testing.T) {
 	if _, err := tasks.NewManager(s, nil); err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRouter([]Upstream{{"a", s}, {"b", &fake{listen: aboutTasks(0)}}}, &Options{Log: quiet})
+	r, err := NewRouter([]Upstream{{Name: "a", Handler: s}, {Name: "b", Handler: &fake{listen: aboutTasks(0)}}}, &Options{Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,6 +47,7 @@ type upstreamList struct {
 	version int    // counts the times it was read; 0 means never
 	expires time.Time
 	stale   bool
+	retryAt time.Time         // the last read failed: not before
 	epoch   int               // counts the changes
 	short   map[string]string // names that cannot be reversed, and those of the server
 	reading chan struct{}     // closed when the read that runs has ended; nil if none runs
@@ -60,10 +61,16 @@ const (
 	readLimit = time.Minute
 )
 
-// The errors for a list that is left out.
-var (
-	errTooLong      = errors.New("the list is longer than 4 MiB")
-	errTooManyPages = errors.New("the list has too many pages")
+// An endlessError is the error for a list that is left out.
+type endlessError string
+
+func (e endlessError) Error() string { return "the list " + string(e) }
+
+// The lists that are left out.
+const (
+	errTooLong      = endlessError("is longer than 4 MiB")
+	errTooManyPages = endlessError("has too many pages")
+	errRepeats      = endlessError("repeats a cursor")
 )
 
 // A mergedList is a list of all servers, and the versions that it was made of.
@@ -82,8 +89,12 @@ type source struct {
 // more often than they change.
 type listCache struct {
 	mu   sync.Mutex
-	last map[string]mergedList
+	last map[string][]mergedList // more than one if callers have different lists
 }
+
+// maxMerged is how many lists of each method are kept, if callers have different
+// lists.
+const maxMerged = 16
 
 // get returns the merged list if the servers still have the versions that it was
 // made of, and nil otherwise.
@@ -91,24 +102,41 @@ func (c *listCache) get(l listKind, servers []*upstream) json.RawMessage {
 	c.mu.Lock()
 	last := c.last[l.method]
 	c.mu.Unlock()
-	if len(last.from) != len(servers) {
-		return nil
-	}
-	for i, u := range servers {
-		if _, version := u.current(l); last.from[i] != (source{u, version}) {
-			return nil
+	for _, m := range last {
+		if m.isOf(l, servers) {
+			return m.body
 		}
 	}
-	return last.body
+	return nil
 }
 
-func (c *listCache) put(l listKind, m mergedList) {
+// isOf reports whether the servers have the versions that the list was made of.
+func (m *mergedList) isOf(l listKind, servers []*upstream) bool {
+	if len(m.from) != len(servers) {
+		return false
+	}
+	for i, u := range servers {
+		if m.from[i].u != u {
+			return false
+		}
+		if _, version := u.current(l); m.from[i].version != version {
+			return false
+		}
+	}
+	return true
+}
+
+// put adds a list, and keeps as many as most with it.
+func (c *listCache) put(l listKind, m mergedList, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {
-		c.last = map[string]mergedList{}
+		c.last = map[string][]mergedList{}
 	}
-	c.last[l.method] = m
+	last := slices.DeleteFunc(slices.Clone(c.last[l.method]), func(old mergedList) bool {
+		return slices.EqualFunc(old.from, m.from, func(a, b source) bool { return a.u == b.u })
+	})
+	c.last[l.method] = append(last[max(0, len(last)+1-most):], m)
 }
 
 // list serves a list: all items of all servers in one page, in the order of the
@@ -118,7 +146,9 @@ func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result,
 		return mcp.Result{}, err
 	}
 	t := r.table.Load()
-	t.read(ctx, l)
+	all := t.of(ctx, &c.Caller)
+	defer releaseAll(all)
+	t.read(ctx, all, l)
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err
 	}
@@ -126,10 +156,13 @@ func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result,
 	if sel != nil {
 		cache = &sel.merged
 	}
-	body := cache.get(l, t.upstreams)
+	body := cache.get(l, all)
 	if body == nil {
-		m := t.merge(l, sel)
-		cache.put(l, m)
+		m, most := merge(l, sel, all), 1
+		if t.private {
+			most = maxMerged
+		}
+		cache.put(l, m, most)
 		body = m.body
 	}
 	return mcp.Result{Body: body, Server: &r.opts.Server}, nil
@@ -143,11 +176,11 @@ func refuseCursor(c *mcp.Call) error {
 	return nil
 }
 
-// read reads a list of all servers where it may have changed, and waits for it
-// until ctx ends, for ListTimeout at most.
-func (t *table) read(ctx context.Context, l listKind) {
+// read reads a list of servers where it may have changed, and waits for it until
+// ctx ends, for ListTimeout at most.
+func (t *table) read(ctx context.Context, all []*upstream, l listKind) {
 	reading := false
-	for _, u := range t.upstreams {
+	for _, u := range all {
 		reading = u.refresh(l) || reading
 	}
 	if !reading {
@@ -155,17 +188,17 @@ func (t *table) read(ctx context.Context, l listKind) {
 	}
 	limit, cancel := context.WithTimeout(context.Background(), t.listTimeout)
 	defer cancel()
-	for _, u := range t.upstreams {
+	for _, u := range all {
 		u.wait(ctx, limit, l)
 	}
 }
 
-// merge joins the items of all servers that are in a selection.
-func (t *table) merge(l listKind, sel *selection) mergedList {
+// merge joins the items of servers that are in a selection.
+func merge(l listKind, sel *selection, all []*upstream) mergedList {
 	var m mergedList
 	var parts [][]byte
-	twice := t.ambiguous(l)
-	for _, u := range t.upstreams {
+	twice := listedTwice(l, all)
+	for _, u := range all {
 		items, version := u.current(l)
 		m.from = append(m.from, source{u, version})
 		if sel != nil || len(twice) > 0 {
@@ -177,13 +210,13 @@ func (t *table) merge(l listKind, sel *selection) mergedList {
 	return m
 }
 
-// ambiguous returns the shortened names that several servers have.
-func (t *table) ambiguous(l listKind) map[string]bool {
+// listedTwice returns the shortened names that several servers have.
+func listedTwice(l listKind, all []*upstream) map[string]bool {
 	if l.kind == "" {
 		return nil
 	}
 	seen, twice := map[string]bool{}, map[string]bool{}
-	for _, u := range t.upstreams {
+	for _, u := range all {
 		for name := range u.short(l) {
 			if seen[name] {
 				twice[name] = true
@@ -214,7 +247,7 @@ func (u *upstream) refresh(l listKind) bool {
 	}
 	watched := u.status == connected && l.selected(&u.listening)
 	fresh := known.version > 0 && !known.stale && (watched || time.Now().Before(known.expires))
-	if fresh || known.reading != nil || u.status == failed || u.offersNone(l) {
+	if fresh || known.reading != nil || u.status == failed || u.offersNone(l) || time.Now().Before(known.retryAt) {
 		return known.reading != nil
 	}
 	reading := make(chan struct{})
@@ -279,8 +312,9 @@ func (u *upstream) current(l listKind) (items []byte, version int) {
 	return known.items, known.version
 }
 
-// read reads all pages of a list and closes reading. A list that is too long is
-// empty, for a minute at least.
+// read reads all pages of a list and closes reading. A list that is too long, or
+// does not end, is empty for a minute at least. After another error the list is
+// read again after a second at the earliest.
 func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) {
 	ctx, cancel := context.WithTimeout(u.ctx, readLimit)
 	defer cancel()
@@ -293,13 +327,16 @@ func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) 
 	if ok {
 		p.warnUnused()
 	}
-	if errors.Is(err, errTooLong) {
-		ok, p.items, p.ttl = true, nil, time.Minute
+	if _, endless := errors.AsType[endlessError](err); endless {
+		ok, p.items, p.short, p.ttl = true, nil, nil, time.Minute
 	}
 	u.mu.Lock()
 	if ok {
 		known.items, known.short, known.version = p.items, p.short, known.version+1
 		known.expires, known.stale = time.Now().Add(p.ttl), known.epoch != epoch
+	}
+	if !ok {
+		known.retryAt = time.Now().Add(time.Second)
 	}
 	missed := known.missed && ok
 	known.missed, known.late = known.missed && !ok, false
@@ -335,8 +372,9 @@ func newPages(u *upstream, l listKind) *pages {
 func (p *pages) read(ctx context.Context, c mcp.Call) error {
 	p.ttl = time.Hour
 	c.Params = nil
+	var seen map[string]bool // cursors
 	for range maxPages {
-		res, err := p.u.handler.Serve(ctx, &c)
+		res, err := p.u.serve(ctx, &c)
 		if err != nil {
 			if hasNone(err) && protocol.IsCore(c.Method) {
 				return nil
@@ -353,6 +391,13 @@ func (p *pages) read(ctx context.Context, c mcp.Call) error {
 			p.declareTasks()
 			return nil
 		}
+		if seen[string(cursor)] {
+			return errRepeats
+		}
+		if seen == nil {
+			seen = map[string]bool{}
+		}
+		seen[string(cursor)] = true
 		c.Params = append(append([]byte(`{"cursor":`), cursor...), '}')
 	}
 	return errTooManyPages
@@ -531,13 +576,15 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	if err := refuseCursor(c); err != nil {
 		return mcp.Result{}, err
 	}
-	r.settle(ctx)
+	all := r.table.Load().of(ctx, &c.Caller)
+	defer releaseAll(all)
+	settle(ctx, all)
 	ctx, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
 	defer cancel()
 	var of []*pages
 	var reads sync.WaitGroup
 	sel := selectionOf(ctx)
-	for _, u := range r.table.Load().upstreams {
+	for _, u := range all {
 		found := u.discovered()
 		if found == nil || found.Capabilities.Extensions[extension] == nil || !sel.involves(u) || !u.inUse.acquire() {
 			continue

@@ -239,12 +239,20 @@ func (c *cell) want(tool, text string, possible bool) {
 	}
 }
 
-func newCell(t *testing.T, clientRev, serverRev mcp.Revision, in, out connectFunc) *cell {
+// newCell connects a client through a gateway with two servers. An empty scope
+// means that all callers share a connection to each.
+func newCell(t *testing.T, clientRev, serverRev mcp.Revision, in, out connectFunc, scope gateway.Scope) *cell {
 	c := &cell{t: t, client: clientRev, server: serverRev, alpha: newOrigin(t, "alpha"), beta: newOrigin(t, "beta")}
-	r, err := gateway.NewRouter([]gateway.Upstream{
-		{Name: "beta", Handler: out(t, c.beta.s, serverRev, able)},
-		{Name: "alpha", Handler: out(t, c.alpha.s, serverRev, able)},
-	}, nil)
+	upstream := func(name string, s mcp.Handler) gateway.Upstream {
+		h := out(t, s, serverRev, able)
+		if scope == "" {
+			return gateway.Upstream{Name: name, Handler: h}
+		}
+		return gateway.Upstream{Name: name, Connections: &gateway.Connections{Scope: scope, Dial: func(context.Context, mcp.Caller) (mcp.Conn, error) {
+			return notClosed{h}, nil // which a cleanup closes
+		}}}
+	}
+	r, err := gateway.NewRouter([]gateway.Upstream{upstream("beta", c.beta.s), upstream("alpha", c.alpha.s)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +303,33 @@ func TestEveryCell(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s over %s to %s over %s", clientRev, inName, serverRev, outName), func(t *testing.T) {
 						t.Parallel()
-						c := newCell(t, clientRev, serverRev, in, out)
+						c := newCell(t, clientRev, serverRev, in, out, "")
+						c.features()
+						c.questions()
+						c.side()
+						c.changes()
+					})
+				}
+			}
+		}
+	}
+}
+
+// notClosed is a connection that another owner closes.
+type notClosed struct{ mcp.Handler }
+
+func (notClosed) Close() error { return nil }
+
+// TestEveryCellWithOwnConnections is TestEveryCell, for the oldest and the newest
+// revisions, with connections that belong to users and sessions.
+func TestEveryCellWithOwnConnections(t *testing.T) {
+	for _, clientRev := range []mcp.Revision{mcp.Rev20250326, mcp.Rev20260728} {
+		for _, serverRev := range []mcp.Revision{mcp.Rev20250326, mcp.Rev20260728} {
+			for name, in := range map[string]connectFunc{"stdio": overPipe, "HTTP": overHTTP} {
+				for _, scope := range []gateway.Scope{gateway.PerUser, gateway.PerSession} {
+					t.Run(fmt.Sprintf("%s over %s to %s for each %s", clientRev, name, serverRev, scope), func(t *testing.T) {
+						t.Parallel()
+						c := newCell(t, clientRev, serverRev, in, overPipe, scope)
 						c.features()
 						c.skills()
 						c.questions()

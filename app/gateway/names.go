@@ -145,9 +145,11 @@ func (t *table) ofName(ctx context.Context, kind, name string) (u *upstream, own
 	if u, own, ok := t.shortened(kind, name); ok {
 		return u, own, true
 	}
+	all := t.of(ctx, callerOf(ctx))
+	defer releaseAll(all)
 	for _, l := range lists {
 		if l.kind == kind {
-			t.read(ctx, l)
+			t.read(ctx, all, l)
 		}
 	}
 	return t.shortened(kind, name)
@@ -172,7 +174,11 @@ func (t *table) ofKey(ctx context.Context, kind, key string) (u *upstream, own s
 // another server has.
 func (t *table) shortened(kind, name string) (of *upstream, own string, ok bool) {
 	for _, u := range t.upstreams {
-		if its, has := u.shortened(kind, name); has {
+		for _, one := range u.all() {
+			its, has := one.shortened(kind, name)
+			if !has || of == u && own == its {
+				continue
+			}
 			if ok {
 				return nil, "", false
 			}

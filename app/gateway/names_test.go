@@ -33,7 +33,7 @@ func routerOf(t testing.TB, o Options, tools map[string][]string) *Router {
 		for _, name := range names {
 			list = append(list, tool(name))
 		}
-		ups = append(ups, Upstream{server, &fake{tools: toolsOf(strings.Join(list, ",")), other: echo}})
+		ups = append(ups, Upstream{Name: server, Handler: &fake{tools: toolsOf(strings.Join(list, ",")), other: echo}})
 	}
 	o.Log = quiet
 	r, err := NewRouter(ups, &o)

@@ -108,7 +108,9 @@ func (r *Router) SetOverrides(tools, prompts map[string]Override) error {
 		return nil
 	}
 	for _, u := range r.table.Load().upstreams {
-		u.changed(mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true})
+		for _, one := range u.all() {
+			one.changed(mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true})
+		}
 	}
 	return nil
 }

@@ -105,13 +105,13 @@ func TestOverridesThatConflict(t *testing.T) {
 		{map[string]Override{"a__x": {Name: strings.Repeat("x", 65)}}, `1 to 64 letters`},
 	} {
 		for _, o := range []*Options{{Tools: c.tools, Log: quiet}, {Prompts: c.tools, Log: quiet}} {
-			if _, err := NewRouter([]Upstream{{"a", &fake{}}}, o); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := NewRouter([]Upstream{{Name: "a", Handler: &fake{}}}, o); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v: %v; want %q", c.tools, err, c.want)
 			}
 		}
 	}
 	free := map[string]Override{"a__x": {Name: "a__y"}, "a__y": {Hidden: true}}
-	r, err := NewRouter([]Upstream{{"a", &fake{}}}, &Options{Tools: free, Log: quiet})
+	r, err := NewRouter([]Upstream{{Name: "a", Handler: &fake{}}}, &Options{Tools: free, Log: quiet})
 	if err != nil {
 		t.Fatalf("a name of a hidden tool is free: %v", err)
 	}

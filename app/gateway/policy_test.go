@@ -59,7 +59,7 @@ func shops(t *testing.T, links func(*Router) []mcp.Middleware, test func(t *test
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newShop("a"), newShop("b")
-		r, err := NewRouter([]Upstream{{"a", a}, {"b", b}}, &Options{Log: quiet})
+		r, err := NewRouter([]Upstream{{Name: "a", Handler: a}, {Name: "b", Handler: b}}, &Options{Log: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestPolicyHidesInstructions(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r, err := NewRouter([]Upstream{{"a", tell("about a")}, {"b", tell("about b")}}, &Options{Log: quiet})
+		r, err := NewRouter([]Upstream{{Name: "a", Handler: tell("about a")}, {Name: "b", Handler: tell("about b")}}, &Options{Log: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}

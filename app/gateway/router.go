@@ -17,8 +17,17 @@ import (
 type Upstream struct {
 	// Name is part of the names that clients see.
 	Name string
-	// Handler is the server, or a connection to it.
+	// Handler is the server, or a connection to it, that all callers share. It is
+	// not used if Connections is set.
 	Handler mcp.Handler
+	// Connections gives callers connections of their own. Nil means that they
+	// share Handler.
+	Connections *Connections
+	// IdleTimeout is that of calls, as in [CircuitOptions].
+	IdleTimeout time.Duration
+	// Restart restarts the server behind Handler. The Router calls it if the
+	// server does not respond for about 20 s. It may be nil.
+	Restart func()
 }
 
 // Options configures a Router; nil means the defaults.
@@ -30,6 +39,9 @@ type Options struct {
 	// longer is left out, and clients are notified when its list is there. 0
 	// means 5 s.
 	ListTimeout time.Duration
+	// ProbeInterval is how often a server is pinged that is not used otherwise. 0
+	// means 30 s, and a negative value never.
+	ProbeInterval time.Duration
 	// Released is called with each server that [Router.Update] has removed, when
 	// its open calls have ended; not after Close. It may be nil.
 	Released func(Upstream)
@@ -55,8 +67,6 @@ type Router struct {
 	prompts  atomic.Pointer[overrides]
 	changes  broadcaster
 
-	started time.Time
-
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
 
@@ -72,7 +82,7 @@ var errClosed = errors.New("gateway: the router is closed")
 // caller closes the Router, and then the servers. It is an error if two servers,
 // tools or prompts have the same name.
 func NewRouter(servers []Upstream, o *Options) (*Router, error) {
-	r := &Router{started: time.Now()}
+	r := new(Router)
 	if o != nil {
 		r.opts = *o
 	}
@@ -81,6 +91,9 @@ func NewRouter(servers []Upstream, o *Options) (*Router, error) {
 	}
 	if r.opts.ListTimeout <= 0 {
 		r.opts.ListTimeout = 5 * time.Second
+	}
+	if r.opts.ProbeInterval == 0 {
+		r.opts.ProbeInterval = 30 * time.Second
 	}
 	if r.opts.Log == nil {
 		r.opts.Log = slog.Default()
@@ -108,12 +121,18 @@ func (r *Router) spawn(f func()) bool {
 	return !r.closed
 }
 
-// Close ends what the Router runs. It does not close the servers.
+// Close ends what the Router runs, and the connections of callers. It does not
+// close other servers.
 func (r *Router) Close() error {
 	r.wgMu.Lock()
 	r.closed = true
 	r.wgMu.Unlock()
 	r.stop()
+	for _, u := range r.table.Load().upstreams {
+		if u.pool != nil {
+			u.pool.close()
+		}
+	}
 	r.wg.Wait()
 	return nil
 }
@@ -122,6 +141,9 @@ func (r *Router) Close() error {
 func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.IsNotification {
 		return r.notifyAll(ctx, c)
+	}
+	if r.table.Load().private {
+		ctx = context.WithValue(ctx, ownerKey{}, &c.Caller)
 	}
 	switch c.Method {
 	case mcp.MethodDiscover:
@@ -140,6 +162,15 @@ func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return r.forward(ctx, c)
 }
 
+// ownerKey is the key of the caller, whose connections a call uses, in its context.
+type ownerKey struct{}
+
+// callerOf returns the caller in a context, or nil.
+func callerOf(ctx context.Context) *mcp.Caller {
+	c, _ := ctx.Value(ownerKey{}).(*mcp.Caller)
+	return c
+}
+
 // forward makes a call at the server that its names belong to.
 func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	to, params, err := r.route(ctx, c)
@@ -152,7 +183,13 @@ func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.OnNotification != nil {
 		onward.OnNotification = func(n mcp.Notification) { c.OnNotification(to.notification(n)) }
 	}
-	res, err := to.serve(ctx, &onward)
+	one, err := to.of(&c.Caller)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	defer one.release()
+	res, err := one.serve(ctx, &onward)
+	one.hold(&res, err)
 	if err != nil {
 		return mcp.Result{}, r.holds.keep(to, r.errorFor(ctx, to, c, err))
 	}
@@ -196,13 +233,50 @@ func unknown(kind, name string) error {
 
 func clip(s string) string { return textclip.Clip(s, 200) }
 
-// notifyAll passes a notification of the client to all servers.
+// notifyAll passes a notification of the client to all servers. A server that
+// does not take it costs the others nothing.
 func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	sel := selectionOf(ctx)
+	var all sync.WaitGroup
 	for _, u := range r.table.Load().upstreams {
-		if u.state() == connected && sel.involves(u) && mayUseServer(ctx, u.name) {
-			_, _ = u.handler.Serve(ctx, c) // a notification has no response
+		one := u.known(&c.Caller)
+		if one != nil && one.state() == connected && sel.involves(u) && mayUseServer(ctx, u.name) {
+			all.Go(func() {
+				limit, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
+				defer cancel()
+				_, _ = one.handler.Serve(limit, c) // a notification has no response
+			})
 		}
 	}
+	all.Wait()
 	return mcp.Result{}, nil
+}
+
+// of returns the connections of a caller to all servers, in the order of the
+// servers. The caller of of calls releaseAll. A server that has no connection for
+// the caller is left out, and none is opened to a server that the caller may not
+// use. A nil caller has none of its own.
+func (t *table) of(ctx context.Context, c *mcp.Caller) []*upstream {
+	if !t.private {
+		return t.upstreams
+	}
+	all := make([]*upstream, 0, len(t.upstreams))
+	for _, u := range t.upstreams {
+		if u.pool != nil && (c == nil || !selectionOf(ctx).involves(u) || !mayUseServer(ctx, u.name)) {
+			continue
+		}
+		one, err := u.of(c)
+		if err != nil {
+			u.r.opts.Log.Warn("gateway: no connection for a caller", "server", u.name, "error", err)
+			continue
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func releaseAll(all []*upstream) {
+	for _, u := range all {
+		u.release()
+	}
 }

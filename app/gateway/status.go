@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"slices"
+
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -12,6 +14,9 @@ type ServerStatus struct {
 	Settled bool
 	// Connected is set if the server can be used.
 	Connected bool
+	// Why says why the server cannot be used; empty if it can, or if it was not
+	// tried yet.
+	Why string
 	// Tools is the number of tools in the last list that was read; -1 if none
 	// was.
 	Tools int
@@ -21,7 +26,10 @@ type ServerStatus struct {
 func (r *Router) Status() []ServerStatus {
 	var all []ServerStatus
 	for _, u := range r.table.Load().upstreams {
-		s := ServerStatus{Name: u.name, Connected: u.state() == connected, Tools: u.tools()}
+		s := ServerStatus{Name: u.name, Connected: u.usable(), Tools: u.tools()}
+		if out := u.circuit.open.Load(); out != nil {
+			s.Why = out.cause.Error()
+		}
 		select {
 		case <-u.settled:
 			s.Settled = true
@@ -30,6 +38,16 @@ func (r *Router) Status() []ServerStatus {
 		all = append(all, s)
 	}
 	return all
+}
+
+// usable reports whether the server can be used. A server with connections for
+// each caller can, unless all of them have failed.
+func (u *upstream) usable() bool {
+	if u.pool == nil {
+		return u.state() == connected
+	}
+	all := u.all()
+	return len(all) == 0 || slices.ContainsFunc(all, func(one *upstream) bool { return one.state() != failed })
 }
 
 // tools returns the number of tools in the last list; -1 if none was read.

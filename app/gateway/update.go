@@ -19,6 +19,7 @@ type table struct {
 	r         *Router
 	upstreams []*upstream // sorted by name
 	byKey     map[string]*upstream
+	private   bool // some servers have connections for each caller
 
 	listTimeout time.Duration // as in Options
 
@@ -35,9 +36,10 @@ func (r *Router) newTable(servers []Upstream, old *table) (*table, error) {
 			return nil, fmt.Errorf("gateway: two servers are named %q", s.Name)
 		}
 		u := old.byKey[key]
-		if u == nil || !same(u.handler, s.Handler) {
+		if u == nil || !same(&u.spec, &s) {
 			u = newUpstream(r, s)
 		}
+		t.private = t.private || u.pool != nil
 		t.upstreams = append(t.upstreams, u)
 		t.byKey[key] = u
 	}
@@ -45,16 +47,21 @@ func (r *Router) newTable(servers []Upstream, old *table) (*table, error) {
 	return t, nil
 }
 
-// same reports whether two Handlers are equal. Functions never are.
-func same(a, b mcp.Handler) bool {
-	return a != nil && reflect.TypeOf(a).Comparable() && a == b
+// same reports whether two servers have equal Handlers, or the same Connections.
+// Functions are never equal.
+func same(a, b *Upstream) bool {
+	if a.Connections != nil || b.Connections != nil {
+		return a.Connections == b.Connections
+	}
+	return a.Handler != nil && reflect.TypeOf(a.Handler).Comparable() && a.Handler == b.Handler
 }
 
 // has reports whether u is in the table.
 func (t *table) has(u *upstream) bool { return t.byKey[u.key] == u }
 
 // Update replaces the servers of the Router, without an effect on open calls. A
-// server with the same name and the same (==) Handler as before stays as it is.
+// server with the same name and the same (==) Handler or Connections as before
+// stays as it is.
 // Each other server of before gets no further calls; when its open calls have
 // ended, [Options].Released is called. Clients are notified that lists have changed,
 // and subscriptions to resources of a server that was replaced continue at the
@@ -83,7 +90,11 @@ func (r *Router) Update(servers []Upstream) error {
 		return nil
 	}
 	for _, u := range added {
-		if !r.spawn(u.watch) {
+		start := u.watch
+		if u.pool != nil {
+			start = func() {} // its connections start with the first call
+		}
+		if !r.spawn(start) {
 			return errClosed
 		}
 	}
@@ -91,7 +102,7 @@ func (r *Router) Update(servers []Upstream) error {
 	for _, u := range removed {
 		u.retire()
 	}
-	r.changes.announce(nil, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+	r.changes.announce(nil, allLists)
 	return nil
 }
 
@@ -202,19 +213,25 @@ func (c *inUse) retire() {
 	c.release() // closes idle if there is no call
 }
 
-// retire ends what the Router runs for a server that it does not use any more,
-// and calls Released when its calls have ended.
+// retire ends what the Router runs for a server that it does not use any more.
+// When its calls have ended, retire closes the connections of callers and calls
+// Released.
 func (u *upstream) retire() {
 	u.inUse.retire()
 	u.stop()
-	if u.r.opts.Released == nil {
-		return
-	}
-	u.r.spawn(func() {
+	ended := func() {
 		select {
 		case <-u.inUse.idle:
-			u.r.opts.Released(Upstream{u.name, u.handler})
 		case <-u.r.ctx.Done():
 		}
-	})
+		if u.pool != nil {
+			u.pool.close()
+		}
+		if u.r.opts.Released != nil && u.r.ctx.Err() == nil {
+			u.r.opts.Released(u.spec)
+		}
+	}
+	if !u.r.spawn(ended) {
+		ended() // the Router is closed
+	}
 }

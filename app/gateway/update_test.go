@@ -52,7 +52,7 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 		}
 	}}
 	kept := &fake{tools: toolsOf(`{"name":"y"}`)}
-	updated(t, []Upstream{{"kept", kept}, {"old", old}}, func(t *testing.T, r *Router, released func() []string) {
+	updated(t, []Upstream{{Name: "kept", Handler: kept}, {Name: "old", Handler: old}}, func(t *testing.T, r *Router, released func() []string) {
 		finish = make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -61,7 +61,7 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { _, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"old__x"}`); done <- err }()
 		synctest.Wait()
-		if err := r.Update([]Upstream{{"kept", kept}, {"new", &fake{tools: toolsOf(`{"name":"z"}`)}}}); err != nil {
+		if err := r.Update([]Upstream{{Name: "kept", Handler: kept}, {Name: "new", Handler: &fake{tools: toolsOf(`{"name":"z"}`)}}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -96,11 +96,11 @@ func TestUpdateDrainsRemovedServers(t *testing.T) {
 func TestUpdateKeepsSubscriptions(t *testing.T) {
 	live := func(ctx context.Context, c *mcp.Call) (mcp.Result, error) { ack(c); return block(ctx, c) }
 	a, b := &fake{listen: live}, &fake{listen: live}
-	updated(t, []Upstream{{"s", a}}, func(t *testing.T, r *Router, _ func() []string) {
+	updated(t, []Upstream{{Name: "s", Handler: a}}, func(t *testing.T, r *Router, _ func() []string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		got, ended := listening(ctx, r, `{"resourceSubscriptions":["s+file:///x"]}`)
 		synctest.Wait()
-		if err := r.Update([]Upstream{{"s", b}}); err != nil {
+		if err := r.Update([]Upstream{{Name: "s", Handler: b}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -112,7 +112,7 @@ func TestUpdateKeepsSubscriptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if err := r.Update([]Upstream{{"s", a}}); err != nil {
+		if err := r.Update([]Upstream{{Name: "s", Handler: a}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(lastRetry)
@@ -140,9 +140,9 @@ func TestUpdateKeepsServersThatWaitForInput(t *testing.T) {
 	}
 	for how, want := range map[string]string{"answered": "", "abandoned": "unknown state", "expired": "unknown state"} {
 		t.Run(how, func(t *testing.T) {
-			updated(t, []Upstream{{"s", &fake{other: asks}}}, func(t *testing.T, r *Router, released func() []string) {
+			updated(t, []Upstream{{Name: "s", Handler: &fake{other: asks}}}, func(t *testing.T, r *Router, released func() []string) {
 				_, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"s__x"}`)
-				if err := r.Update([]Upstream{{"s", &fake{other: refuses}}}); err != nil {
+				if err := r.Update([]Upstream{{Name: "s", Handler: &fake{other: refuses}}}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -190,7 +190,7 @@ func TestUpdateDropsNoCall(t *testing.T) {
 		servers.Store(s.fake, s)
 		return s.fake
 	}
-	r, err := NewRouter([]Upstream{{"s", open(0)}}, &Options{Log: quiet, Released: func(u Upstream) {
+	r, err := NewRouter([]Upstream{{Name: "s", Handler: open(0)}}, &Options{Log: quiet, Released: func(u Upstream) {
 		found, _ := servers.Load(u.Handler)
 		s := found.(*closing)
 		s.mu.Lock()
@@ -213,7 +213,7 @@ func TestUpdateDropsNoCall(t *testing.T) {
 		})
 	}
 	for n := range 200 {
-		if err := r.Update([]Upstream{{"s", open(n + 1)}}); err != nil {
+		if err := r.Update([]Upstream{{Name: "s", Handler: open(n + 1)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,13 +222,13 @@ func TestUpdateDropsNoCall(t *testing.T) {
 
 func TestUpdateRefusesEqualNames(t *testing.T) {
 	f := &fake{tools: toolsOf(`{"name":"x"}`)}
-	updated(t, []Upstream{{"a", f}}, func(t *testing.T, r *Router, _ func() []string) {
-		if err := r.Update([]Upstream{{"b", f}, {"b", f}}); err == nil {
+	updated(t, []Upstream{{Name: "a", Handler: f}}, func(t *testing.T, r *Router, _ func() []string) {
+		if err := r.Update([]Upstream{{Name: "b", Handler: f}, {Name: "b", Handler: f}}); err == nil {
 			t.Error("two servers have the same name")
 		}
 		wantTools(t, r, `{"name":"a__x"}`)
 		r.Close()
-		if err := r.Update([]Upstream{{"b", f}}); !errors.Is(err, errClosed) {
+		if err := r.Update([]Upstream{{Name: "b", Handler: f}}); !errors.Is(err, errClosed) {
 			t.Errorf("an update after Close: %v", err)
 		}
 	})

@@ -76,7 +76,7 @@ func TestEndOfSubscriptionHidesNoTools(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		end = make(chan struct{}) // belongs to the bubble
-		r, err := NewRouter([]Upstream{{"a", f}}, &Options{Log: quiet})
+		r, err := NewRouter([]Upstream{{Name: "a", Handler: f}}, &Options{Log: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestEndOfSubscriptionHidesNoTools(t *testing.T) {
 		end <- struct{}{}
 		time.Sleep(lastRetry)
 		wantTools(t, r, ``)
-		if _, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"a__x"}`); err == nil || !strings.Contains(err.Error(), "server a: ") {
+		if _, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"a__x"}`); err == nil || !strings.Contains(err.Error(), "server a ") {
 			t.Errorf("a call at the dead server: %v", err)
 		}
 		f.dead.Store(false)
@@ -210,7 +210,7 @@ func TestErrorsDoNotSplitCharacters(t *testing.T) {
 }
 
 func TestNamesOfServersDiffer(t *testing.T) {
-	if _, err := NewRouter([]Upstream{{"a", &fake{}}, {"b", &fake{}}, {"a", &fake{}}}, nil); err == nil || !strings.Contains(err.Error(), `"a"`) {
+	if _, err := NewRouter([]Upstream{{Name: "a", Handler: &fake{}}, {Name: "b", Handler: &fake{}}, {Name: "a", Handler: &fake{}}}, nil); err == nil || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("two servers with one name: %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestNamesOfServersDiffer(t *testing.T) {
 // TestListAfterClose lists while the Router is closed; the race detector sees a
 // wrong use of the wait group.
 func TestListAfterClose(t *testing.T) {
-	r, err := NewRouter([]Upstream{{"a", &fake{tools: toolsOf(`{"name":"x"}`)}}}, &Options{Log: quiet})
+	r, err := NewRouter([]Upstream{{Name: "a", Handler: &fake{tools: toolsOf(`{"name":"x"}`)}}}, &Options{Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,9 +267,9 @@ func TestSkillsThroughTheGateway(t *testing.T) {
 		if err := skills.Add(s, files, &skills.Options{PageSize: 1}); err != nil {
 			t.Fatal(err)
 		}
-		ups = append(ups, Upstream{name, s})
+		ups = append(ups, Upstream{Name: name, Handler: s})
 	}
-	ups = append(ups, Upstream{"none", &fake{declares: `{"extensions":{"example.com/unknown":{}}}`}})
+	ups = append(ups, Upstream{Name: "none", Handler: &fake{declares: `{"extensions":{"example.com/unknown":{}}}`}})
 	r, err := NewRouter(ups, &Options{Log: quiet})
 	if err != nil {
 		t.Fatal(err)
