@@ -16,9 +16,14 @@ type bar struct {
 
 // against is a ratio of Tenon to a peer.
 func against(scenario, base, metric string) func(*report) (float64, bool) {
+	return between(scenario, "tenon", base, metric)
+}
+
+// between is a ratio of one peer to another.
+func between(scenario, name, base, metric string) func(*report) (float64, bool) {
 	return func(rep *report) (float64, bool) {
 		if r := rep.find(scenario); r != nil {
-			return r.ratio("tenon", base, metric)
+			return r.ratio(name, base, metric)
 		}
 		return 0, false
 	}
@@ -29,17 +34,20 @@ func against(scenario, base, metric string) func(*report) (float64, bool) {
 // be seen on a shared machine.
 func (s *scenario) promised() bool {
 	switch s.name {
-	case "modern-json-32", "legacy-json-32", "stdio-1", "stdio-64", "list-1000":
+	case "modern-json-32", "legacy-json-32", "stdio-1", "stdio-64", "list-1000", "gateway":
 		return true
 	}
 	return false
 }
 
 // own is a metric of Tenon.
-func own(scenario, metric string) func(*report) (float64, bool) {
+func own(scenario, metric string) func(*report) (float64, bool) { return of(scenario, "tenon", metric) }
+
+// of is a metric of a peer.
+func of(scenario, name, metric string) func(*report) (float64, bool) {
 	return func(rep *report) (float64, bool) {
 		if r := rep.find(scenario); r != nil {
-			return r.get("tenon", metric)
+			return r.get(name, metric)
 		}
 		return 0, false
 	}
@@ -53,15 +61,6 @@ func combine(a, b func(*report) (float64, bool), f func(x, y float64) float64) f
 			return 0, false
 		}
 		return f(x, y), true
-	}
-}
-
-func startRatio(name, base string) func(*report) (float64, bool) {
-	return func(rep *report) (float64, bool) {
-		if r := rep.find("start"); r != nil {
-			return r.ratio(name, base, "ms")
-		}
-		return 0, false
 	}
 }
 
@@ -90,8 +89,11 @@ var promises = []bar{
 	{"idle legacy session, goroutines", 0, false, "", own("sessions", "goroutines")},
 	{"open SSE stream, resident", 0.6, false, " × a bare net/http stream", against("streams", "floorjson", "kib")},
 	{"open modern stream, resident", 0.6, false, " × a bare net/http stream", against("streams-modern", "floorjson", "kib")},
-	{"start to first answer, stdio", 2, false, " × an empty Go program", startRatio("tenonstdio", "empty")},
-	{"the same for a program that also serves HTTP", 2, false, " × a Go program with net/http", startRatio("tenon", "floorscan")},
+	{"`tenon gateway` with router, rules, limits, audit and pins, CPU of a hop", 0.8, false, " × the reverse proxy of net/http", between("gateway", "tenongateway", "floorjson", "cpu")},
+	{"the same", 1.6, false, " × Tenon's bare hop", between("gateway", "tenongateway", "tenon", "cpu")},
+	{"idle legacy client of `tenon gateway`, resident", 4, false, " KiB", of("sessions", "tenongateway", "kib")},
+	{"start to first answer, stdio", 2, false, " × an empty Go program", between("start", "tenonstdio", "empty", "ms")},
+	{"the same for a program that also serves HTTP", 2, false, " × a Go program with net/http", between("start", "tenon", "floorscan", "ms")},
 	{"client and server in one process, time", 0.5, false, " × mcp-go", against("memory", "mcpgo", "wall")},
 	{"client and server in one process, bytes", 0.5, false, " × mcp-go", against("memory", "mcpgo", "bytes")},
 	{"client and server in one process, allocations", 0.5, false, " × mcp-go", against("memory", "mcpgo", "allocs")},

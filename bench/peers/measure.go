@@ -72,7 +72,7 @@ func underLoad(r *process, p *peer, o *options, size int, run func(time.Duration
 		"rss":     status(pid, "VmRSS") / 1024,
 		"foreign": max(0, 100*others.Seconds()/wall.Seconds()/float64(runtime.NumCPU())),
 	}
-	if p.script == "" {
+	if r.stats != nil && p.script == "" {
 		s["allocs"] = float64(after.Mallocs-before.Mallocs) / n
 		s["bytes"] = float64(after.Bytes-before.Bytes) / n
 	}

@@ -14,7 +14,8 @@ type peer struct {
 	legacy bool   // does not speak 2026-07-28
 	floor  bool
 
-	onlyStart bool // measured only in how it starts
+	onlyStart   bool // measured only in how it starts
+	onlyGateway bool // measured only as a gateway; it does not tell its counters
 
 	argv []string
 }
@@ -22,6 +23,7 @@ type peer struct {
 var peers = []*peer{
 	{name: "tenon", what: "Tenon, this working copy"},
 	{name: "tenonstdio", what: "Tenon in a program that serves stdio only, and so does not link net/http", onlyStart: true},
+	{name: "tenongateway", what: "`tenon gateway` with a router, rules, limits, an audit log and pins", onlyGateway: true},
 	{name: "gosdk", what: "github.com/modelcontextprotocol/go-sdk v1.8.0 (the official SDK)"},
 	{name: "mcpgo", what: "github.com/mark3labs/mcp-go v1.2.1, with its defaults, which check neither arguments nor results"},
 	{name: "ts1", what: "@modelcontextprotocol/sdk 1.32.2 on Node 22.23.3", script: "ts1.mjs", legacy: true},
@@ -48,6 +50,11 @@ func build(dir string) error {
 	if err := cmd.Run(); err != nil {
 		return err
 	}
+	cmd = exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "tenongateway"), "./cmd/tenon")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "..", os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return err
+	}
 	node := filepath.Join("peers", "node", "node_modules", ".bin", "node")
 	_, missing := os.Stat(node)
 	for _, p := range peers {
@@ -60,6 +67,9 @@ func build(dir string) error {
 	}
 	return nil
 }
+
+// servesAll reports whether a peer can be measured in more than one way.
+func (p *peer) servesAll() bool { return !p.onlyStart && !p.onlyGateway }
 
 func (p *peer) command(args ...string) *exec.Cmd {
 	return exec.Command(p.argv[0], append(p.argv[1:len(p.argv):len(p.argv)], args...)...)

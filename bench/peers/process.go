@@ -73,6 +73,48 @@ func start(p *peer, serve bool, args ...string) (*process, error) {
 	return r, nil
 }
 
+// gatewayConfig is the configuration of the gateway that is measured: everything
+// that stands between a client and a server is on.
+const gatewayConfig = `{
+  "mcpServers": {"up": {"type": "http", "url": "http://%s/mcp"}},
+  "gateway": {
+    "tools": {"up__add": {"name": "add"}},
+    "rules": [{"effect": "allow", "server": "up"}, {"effect": "deny", "tool": "delete_*"}],
+    "limits": [{"tool": "*", "rate": "1000000/s", "concurrency": 1000, "per": "tool"}],
+    "pins": {"file": "pins.json"},
+    "audit": {"file": "audit.jsonl"}
+  }
+}`
+
+// startGateway starts tenon gateway before a server.
+func startGateway(p *peer, before *process, env ...string) (*process, error) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err
+	}
+	r := &process{dir: dir}
+	if r.addr, err = freePort(); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tenon.json"), fmt.Appendf(nil, gatewayConfig, before.addr), 0o600); err != nil {
+		return nil, err
+	}
+	r.cmd = p.command("gateway", "--addr", r.addr, "--log-level", "error")
+	r.cmd.Env = append(append(os.Environ(), "TENON_CONFIG_DIR="+dir), env...)
+	r.cmd.Dir = dir
+	r.cmd.Stderr = os.Stderr
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	r.end = time.AfterFunc(3*time.Minute, func() { r.cmd.Process.Kill() })
+	c, err := reach("tcp", r.addr)
+	if err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, c.Close()
+}
+
 func (r *process) stop() {
 	r.end.Stop()
 	if r.in != nil {
@@ -86,6 +128,9 @@ func (r *process) stop() {
 // counters asks the process for its counters, after it has collected its
 // garbage if gc is set.
 func (r *process) counters(gc bool) (s side.Stats, err error) {
+	if r.stats == nil {
+		return s, nil
+	}
 	line := "now\n"
 	if gc {
 		line = "gc\n"
@@ -111,6 +156,9 @@ func (r *process) settled() (rss float64, goroutines int, err error) {
 			return 0, 0, err
 		}
 		goroutines = s.Goroutines
+		if r.stats == nil {
+			time.Sleep(time.Second)
+		}
 		time.Sleep(150 * time.Millisecond)
 	}
 	return status(r.cmd.Process.Pid, "VmRSS"), goroutines, nil

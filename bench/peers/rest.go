@@ -18,22 +18,22 @@ import (
 // atRest are the scenarios that are not a load on a server.
 func atRest() []*scenario {
 	return []*scenario{
-		{name: "sessions", title: "Idle sessions of 2025-11-25", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: notServing, run: idleSessions,
+		{name: "sessions", title: "Idle sessions of 2025-11-25", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: func(p *peer) bool { return p.onlyStart }, run: idleSessions,
 			about: "Sessions that were opened and say nothing more. Resident memory after a collection, for each."},
 		{name: "streams", title: "Open streams of 2025-11-25", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: notServing, run: streams(false),
 			about: "Sessions that listen (GET), beyond what the sessions take. floorjson is a bare stream of net/http that has sent one event; floorscan takes the connection over."},
 		{name: "streams-modern", title: "Open streams of 2026-07-28", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: modernOnly, run: streams(true),
 			about: "`subscriptions/listen`, open."},
-		{name: "start", title: "Start to first answer, stdio", main: "ms", cols: []string{"ms", "startcpu", "size"}, skip: func(*peer) bool { return false }, run: starts(0),
+		{name: "start", title: "Start to first answer, stdio", main: "ms", cols: []string{"ms", "startcpu", "size"}, skip: func(p *peer) bool { return p.onlyGateway }, run: starts(0),
 			about: "From starting the process to the answer to initialize, with the few tools that all programs have. Size is that of the stripped binary."},
-		{name: "start-1000", title: "Start to first answer with 1,000 tools, stdio", main: "ms", cols: []string{"ms", "startcpu"}, skip: func(p *peer) bool { return p.name == "empty" }, run: starts(1000)},
-		{name: "client", title: "Calls of a client, HTTP", main: "cpu", cols: []string{"cpu", "wall", "allocs", "bytes"}, skip: func(p *peer) bool { return p.onlyStart || p.name == "floorscan" }, run: clientCalls,
+		{name: "start-1000", title: "Start to first answer with 1,000 tools, stdio", main: "ms", cols: []string{"ms", "startcpu"}, skip: func(p *peer) bool { return p.name == "empty" || p.onlyGateway }, run: starts(1000)},
+		{name: "client", title: "Calls of a client, HTTP", main: "cpu", cols: []string{"cpu", "wall", "allocs", "bytes"}, skip: func(p *peer) bool { return !p.servesAll() || p.name == "floorscan" }, run: clientCalls,
 			about: "Typed calls one after another, each client against the scanning floor; the costs of the client's process. floorjson is net/http and encoding/json."},
-		{name: "memory", title: "Client and server in one process", main: "wall", cols: []string{"wall", "cpu", "allocs", "bytes"}, skip: func(p *peer) bool { return p.floor || p.onlyStart || p.script != "" }, run: inMemory("-memory"),
+		{name: "memory", title: "Client and server in one process", main: "wall", cols: []string{"wall", "cpu", "allocs", "bytes"}, skip: func(p *peer) bool { return p.floor || !p.servesAll() || p.script != "" }, run: inMemory("-memory"),
 			about: "Typed calls of 2025-11-25 over each SDK's own transport in memory, the result in a struct again."},
 		{name: "memory-modern", title: "Client and server in one process, 2026-07-28", main: "wall", cols: []string{"wall", "cpu", "allocs", "bytes"}, skip: func(p *peer) bool { return p.name != "tenon" }, run: inMemory("-memory", "-modern")},
 		{name: "gateway", title: "A gateway hop, HTTP, 32 connections", main: "cpu", cols: loadCols, skip: func(p *peer) bool { return p.script != "" || p.onlyStart || p.name == "floorscan" }, run: gateway,
-			about: "A server that hands calls on to the scanning floor; the costs of the hop alone. floorjson is the reverse proxy of net/http/httputil, which reads no message."},
+			about: "A server that hands calls on to the scanning floor; the costs of the hop alone. tenon is a connection served as a Handler, tenongateway the whole command. floorjson is the reverse proxy of net/http/httputil, which reads no message."},
 	}
 }
 
@@ -61,7 +61,18 @@ func openSessions(addr string, n int) ([]string, error) {
 }
 
 func idleSessions(p *peer, o *options) (sample, error) {
-	r, err := start(p, true)
+	var r *process
+	var err error
+	if p.onlyGateway {
+		far, errFar := start(named("floorscan"), true)
+		if errFar != nil {
+			return nil, errFar
+		}
+		defer far.stop()
+		r, err = startGateway(p, far, "GOGC=10") // it cannot be told to collect its garbage
+	} else {
+		r, err = start(p, true)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +95,7 @@ func growth(r *process, p *peer, n int, f func() error) (sample, error) {
 	}
 	after, gAfter, err := r.settled()
 	s := sample{"kib": (after - before) / float64(n), "count": float64(n)}
-	if p.script == "" {
+	if r.stats != nil && p.script == "" {
 		s["goroutines"] = float64(gAfter-g) / float64(n)
 	}
 	return s, err
@@ -243,7 +254,12 @@ func gateway(p *peer, o *options) (sample, error) {
 		return nil, err
 	}
 	defer far.stop()
-	r, err := start(p, true, "-upstream", "http://"+far.addr+"/mcp")
+	var r *process
+	if p.onlyGateway {
+		r, err = startGateway(p, far)
+	} else {
+		r, err = start(p, true, "-upstream", "http://"+far.addr+"/mcp")
+	}
 	if err != nil {
 		return nil, err
 	}

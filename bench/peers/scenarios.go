@@ -19,8 +19,8 @@ var (
 	largeCols = []string{"mbps", "cpumb", "p50", "bytes", "peak"}
 )
 
-func modernOnly(p *peer) bool { return p.legacy || p.onlyStart }
-func notServing(p *peer) bool { return p.onlyStart }
+func modernOnly(p *peer) bool { return p.legacy || !p.servesAll() }
+func notServing(p *peer) bool { return !p.servesAll() }
 
 func scenarios() []*scenario {
 	const mb = 1 << 20
