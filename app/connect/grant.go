@@ -11,11 +11,11 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/auth/fetch"
 	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // LoginOptions returns what an entry says about logins at its server, without the
@@ -100,10 +100,10 @@ func GuardedTransport(address string) (*http.Transport, error) {
 // guarded is [GuardedTransport] with a choice of proxies.
 func guarded(u *url.URL, choose func(*http.Request) (*url.URL, error)) *http.Transport {
 	rules := fetch.Options{AllowPrivate: true, AllowLoopback: namesThisMachine(u.Hostname())}
-	direct := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, Control: rules.Control()}
-	toProxy := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	direct, toProxy := streamclient.NewDialer(), streamclient.NewDialer()
+	direct.Control = rules.Control()
 	var proxies sync.Map // addresses of the proxies that the environment names
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t := streamclient.NewTransport()
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		proxy, err := choose(r)
 		if proxy != nil {

@@ -76,7 +76,7 @@ func (f *far) endpoint() *Endpoint {
 		defer close(listening)
 		server.Serve(&memory{conns, ctx, stop})
 	}()
-	transport := newTransport()
+	transport := NewTransport()
 	transport.Proxy = nil
 	transport.DialContext = func(dialling context.Context, _, _ string) (net.Conn, error) {
 		near, there := net.Pipe()

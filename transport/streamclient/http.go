@@ -53,7 +53,7 @@ func newTarget(address string, client *http.Client, header http.Header) (*target
 		}
 	}
 	if client == nil {
-		t.own = newTransport()
+		t.own = NewTransport()
 		client = &http.Client{Transport: t.own}
 	}
 	copied := *client
@@ -76,21 +76,27 @@ func ours(name string) bool {
 	return strings.HasPrefix(name, "Mcp-") || name == "Accept" || name == "Content-Type" || name == httpheader.LastEvent
 }
 
-// newTransport returns a transport for one connection. It requests no
-// compression, which would delay streams.
-func newTransport() *http.Transport {
+// NewTransport returns an HTTP transport as connections use it by default, for
+// callers that change it and set it in the HTTP client of an [Endpoint]: it requests no compression,
+// which would delay streams, finds dead connections by probing, and keeps enough
+// idle connections for many calls at a time.
+func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAliveConfig: probing}).DialContext,
+		DialContext:            NewDialer().DialContext,
 		TLSHandshakeTimeout:    30 * time.Second,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-		MaxIdleConnsPerHost:    32,
+		MaxIdleConnsPerHost:    256,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeaders,
 		DisableCompression:     true,
 	}
 }
+
+// NewDialer returns the dialer of [NewTransport], for callers that restrict which
+// addresses it connects to.
+func NewDialer() *net.Dialer { return &net.Dialer{Timeout: 30 * time.Second, KeepAliveConfig: probing} }
 
 // probing detects dead TCP connections: after 30 s without a byte, TCP sends a
 // probe every 10 s and gives up after 4.

@@ -13,7 +13,7 @@ func TestClientProbesConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := newTransport().DialContext(t.Context(), "tcp", l.Addr().String())
+	c, err := NewTransport().DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
