@@ -93,8 +93,7 @@ func (g *resultGuard) tooLong(method string, size int) (mcp.Result, error) {
 	if method != mcp.MethodToolsCall {
 		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "%s", text)
 	}
-	body := rawjson.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
-	return mcp.Result{Body: append(body, `}],"isError":true}`...)}, nil
+	return toolError(text), nil
 }
 
 // body returns a result without its secrets.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/rulematch"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -104,7 +105,7 @@ func mayMatch(patterns []string, u *upstream, o *overrides) bool {
 			return true
 		}
 		for name, key := range o.renamed {
-			if (strings.HasPrefix(key, prefix) || strings.HasPrefix(key, u.name+"__")) && globMatch(pattern, name) {
+			if (strings.HasPrefix(key, prefix) || strings.HasPrefix(key, u.name+"__")) && rulematch.Glob(pattern, name) {
 				return true
 			}
 		}
@@ -113,7 +114,7 @@ func mayMatch(patterns []string, u *upstream, o *overrides) bool {
 }
 
 func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, name) })
+	return slices.ContainsFunc(patterns, func(p string) bool { return rulematch.Glob(p, name) })
 }
 
 // literal returns the text that everything which matches the pattern begins with.
@@ -124,51 +125,15 @@ func literal(pattern string) string {
 	return pattern
 }
 
-// globMatch reports whether a pattern matches all of a text.
-func globMatch(pattern, text string) bool {
-	if pattern == "" || text == "" {
-		return strings.Trim(pattern, "*") == "" && text == ""
-	}
-	switch pattern[0] {
-	case '*':
-		for i := range len(text) + 1 {
-			if globMatch(pattern[1:], text[i:]) {
-				return true
-			}
-		}
-		return false
-	case '?', text[0]:
-		return globMatch(pattern[1:], text[1:])
-	}
-	return false
-}
-
 // kept returns the items, with commas in between, whose names keep selects.
 func (l listKind) kept(items []byte, keep func(kind, name string) bool) []byte {
-	var out []byte
 	list := append(append([]byte{'['}, items...), ']')
-	for e := rawjson.Array(list); e.Next(); {
-		kind, name := l.nameOf(e.Value)
-		if !keep(kind, name) {
-			continue
-		}
-		if len(out) > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, e.Value...)
-	}
-	return out
+	return elements(keepItems(list, func(item []byte) bool { return keep(l.nameOf(item)) }))
 }
 
-// nameOf returns the name of an item.
+// nameOf returns the name of an item, and its kind.
 func (l listKind) nameOf(item []byte) (kind, name string) {
-	kind, member := l.kind, "name"
-	switch {
-	case l.method == mcp.MethodResourceTemplatesList:
-		kind, member = protocol.KindTemplate, "uriTemplate"
-	case kind == "":
-		kind, member = protocol.KindURI, "uri"
-	}
+	kind, member := itemName(l)
 	name, _ = rawjson.String(rawjson.Lookup(item, member))
 	return kind, name
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -138,6 +139,41 @@ func TestGatewaySetsNeedAuthorization(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != c.want {
 			t.Errorf("%s with the token %q: %s", c.path, c.token, resp.Status)
+		}
+	}
+}
+
+// TestGatewayRulesSeeThroughNames denies a tool that is renamed, in a set and found
+// by searching: rules know it by its server's name.
+func TestGatewayRulesSeeThroughNames(t *testing.T) {
+	for _, search := range []bool{false, true} {
+		settings := fmt.Sprintf(`{"search": %v, "rules": [{"effect": "allow", "principal": "local"}, {"effect": "deny", "server": "notes", "tool": "delete_all"}],
+			"tools": {"notes__delete_all": {"name": "tidy", "description": "tidies up"}, "notes__read": {"name": "look", "description": "looks at a note"}},
+			"sets": {"one": {"tools": ["tidy", "look"]}}}`, search)
+		g, _ := ruledGateway(t, settings, nil)
+		for _, at := range []string{g.url, g.url + "/one"} {
+			call := func(tool string) bool {
+				args := []string{"call", at, tool}
+				if search {
+					args = []string{"call", at, "invoke", "name=" + tool}
+				}
+				code, _, _ := g.tenon(t, args...)
+				return code == 0
+			}
+			before := g.calls.Load()
+			if call("tidy") || call("notes__delete_all") || call("notes__read") || g.calls.Load() != before {
+				t.Errorf("search %v at %s: a denied tool or an old name was called", search, at)
+			}
+			if !call("look") || g.calls.Load() != before+1 {
+				t.Errorf("search %v at %s: an allowed tool was not called", search, at)
+			}
+			_, out, _ := g.tenon(t, "tools", at)
+			if search {
+				_, out, _ = g.tenon(t, "call", at, "search", "query=tidy up or look at a note")
+			}
+			if strings.Contains(out, "tidy") || !strings.Contains(out, "look") {
+				t.Errorf("search %v at %s: found %s", search, at, out)
+			}
 		}
 	}
 }
