@@ -44,7 +44,7 @@ func GuardResults(o *ResultOptions) mcp.Middleware {
 			g.max = o.MaxBytes
 		}
 		if o.Secrets != nil || o.Patterns != nil || o.Tokens {
-			g.secrets = &redact.Filter{Values: o.Secrets, Patterns: o.Patterns, Tokens: o.Tokens, Keep: isBinary}
+			g.secrets = &redact.Filter{Values: o.Secrets, Patterns: o.Patterns, Tokens: o.Tokens, Keep: binary}
 		}
 	}
 	return func(next mcp.Handler) mcp.Handler {
@@ -118,17 +118,11 @@ func (g *resultGuard) body(method string, body json.RawMessage) json.RawMessage 
 	return last.clean
 }
 
-// isBinary reports whether a member of an object is Base64: the blob of a
-// resource, and the data of an image or of audio.
-func isBinary(object []byte, member string) bool {
-	switch member {
-	case "blob":
-		return rawjson.IsString(rawjson.Lookup(object, "uri"))
-	case "data":
-		kind := rawjson.Lookup(object, "type")
-		return rawjson.EqualString(kind, "image") || rawjson.EqualString(kind, "audio")
-	}
-	return false
+// binary lists the values that are Base64: the blob of a resource, and the data of
+// an image or of audio.
+var binary = []redact.Kept{
+	{Member: "blob", If: "uri"},
+	{Member: "data", If: "type", Values: []string{"image", "audio"}},
 }
 
 func (g *resultGuard) meta(m mcp.Meta) mcp.Meta {

@@ -176,6 +176,25 @@ func TestGatewayHoldsBackNewTools(t *testing.T) {
 	g.refused(t, c, "bank__balance", "waits for approval")
 }
 
+// TestGatewayReloadsPins begins to pin, and stops, while the gateway runs.
+func TestGatewayReloadsPins(t *testing.T) {
+	g := startGuarded(t, `{}`)
+	g.until(t, "bank__balance", "tools", g.url)
+	configure := func(text string) {
+		if err := os.WriteFile(filepath.Join(g.config, "tenon.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure(`{"gateway":{"pins":{"new":"hold","file":"a.json"}}}`)
+	c := g.client(t)
+	g.refused(t, c, "calc__add", "waits for approval")
+	configure(`{"gateway":{"pins":{"new":"allow","file":"b.json"}}}`)
+	g.refused(t, c, "calc__add", "<nil>")
+	g.until(t, "calc/tool/add", "gateway", "pins")
+	configure(`{}`)
+	g.until(t, "5", "call", g.url, "calc__add", "a=2", "b=3")
+}
+
 // TestGatewayRedactsAndLimitsResults keeps the secrets of the configuration from
 // clients.
 func TestGatewayRedactsAndLimitsResults(t *testing.T) {

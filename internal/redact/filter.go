@@ -2,7 +2,9 @@ package redact
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,9 +24,15 @@ type Filter struct {
 	// Patterns match further secrets. A match is replaced as a whole, or only its
 	// first group if the pattern has one.
 	Patterns []*regexp.Regexp
-	// Keep reports whether the value of a member of an object is not searched,
-	// such as a binary one. Nil searches all.
-	Keep func(object []byte, member string) bool
+	// Keep lists values that are not changed, such as binary ones.
+	Keep []Kept
+}
+
+// Kept says that the value of Member is not changed in objects whose member If is
+// a string, and one of Values if there are any.
+type Kept struct {
+	Member, If string
+	Values     []string
 }
 
 // Text returns a text without its secrets.
@@ -60,7 +68,7 @@ func (f *Filter) JSON(raw []byte) []byte {
 		return raw
 	}
 	w := filtering{Filter: f, walk: walk{raw: raw}}
-	w.value(bytes.TrimSpace(raw))
+	w.scan()
 	return w.replaced()
 }
 
@@ -96,38 +104,126 @@ func hasOddEscapes(raw []byte) bool {
 	}
 }
 
-// filtering is a walk for a Filter.
+// filtering scans a document once, whatever its depth, and collects the
+// replacements.
 type filtering struct {
 	*Filter
 	walk
+	open []container
 }
 
-func (w *filtering) value(raw []byte) {
-	switch {
-	case rawjson.IsObject(raw):
-		for m := rawjson.Object(raw); m.Next(); {
-			w.text(quoted(raw[m.Start:]))
-			if w.Keep == nil || !w.Keep(raw, string(m.Name)) {
-				w.value(m.Value)
+// A container is an object or array that has not ended.
+type container struct {
+	isObject bool
+	inValue  bool         // of an object: the name of the member was read
+	names    []memberName // of an object
+	has      uint64       // the conditions of Keep that are true, by bit
+	kept     []keptCut
+}
+
+// A memberName is the name of a member, and the number of its replacement; -1 if
+// it is not replaced.
+type memberName struct {
+	raw []byte
+	cut int
+}
+
+// A keptCut is a replacement that does not count if one of the conditions is true.
+type keptCut struct {
+	cut        int
+	conditions uint64
+}
+
+// scan visits all strings of the document, which is checked.
+func (w *filtering) scan() {
+	w.open = []container{{}}
+	for i := 0; i < len(w.raw); i++ {
+		in := &w.open[len(w.open)-1]
+		switch w.raw[i] {
+		case '{', '[':
+			w.open = append(w.open, container{isObject: w.raw[i] == '{'})
+		case '}', ']':
+			w.close(in)
+			w.open = w.open[:len(w.open)-1]
+		case ',':
+			in.inValue = false
+		case '"':
+			text := quoted(w.raw[i:])
+			if in.isObject && !in.inValue {
+				in.names = append(in.names, memberName{text, w.text(text)})
+				in.inValue = true
+			} else {
+				w.value(in, text)
 			}
+			i += len(text) - 1
 		}
-	case rawjson.IsArray(raw):
-		for e := rawjson.Array(raw); e.Next(); {
-			w.value(e.Value)
-		}
-	case rawjson.IsString(raw):
-		w.text(raw)
 	}
 }
 
-// text replaces the secrets in a string of the document.
-func (w *filtering) text(raw []byte) {
-	if bytes.IndexByte(raw, '\\') < 0 && !w.mayMatch(raw[1:len(raw)-1]) {
+// value visits a string that is an element or the value of a member.
+func (w *filtering) value(in *container, text []byte) {
+	cut := w.text(text)
+	if !in.isObject {
 		return
 	}
+	var conditions uint64
+	name := in.names[len(in.names)-1].raw
+	for i, k := range w.Keep {
+		if rawjson.EqualString(name, k.If) && (k.Values == nil || slices.ContainsFunc(k.Values, func(v string) bool { return rawjson.EqualString(text, v) })) {
+			in.has |= 1 << i
+		}
+		if rawjson.EqualString(name, k.Member) {
+			conditions |= 1 << i
+		}
+	}
+	if cut >= 0 && conditions != 0 {
+		in.kept = append(in.kept, keptCut{cut, conditions})
+	}
+}
+
+// text replaces the secrets in a string and returns the number of the
+// replacement; -1 if there is none.
+func (w *filtering) text(raw []byte) int {
+	if bytes.IndexByte(raw, '\\') < 0 && !w.mayMatch(raw[1:len(raw)-1]) {
+		return -1
+	}
 	s, _ := rawjson.String(raw)
-	if clean := w.Text(s); clean != s {
-		w.replace(raw, clean)
+	clean := w.Text(s)
+	if clean == s {
+		return -1
+	}
+	w.replace(raw, clean)
+	return len(w.cuts) - 1
+}
+
+// close decides what depends on a whole container: which values are kept, and
+// that an object does not get two equal names.
+func (w *filtering) close(c *container) {
+	for _, k := range c.kept {
+		if cut := &w.cuts[k.cut]; c.has&k.conditions != 0 {
+			cut.with = w.raw[cut.from:cut.to]
+		}
+	}
+	if !slices.ContainsFunc(c.names, func(n memberName) bool { return n.cut >= 0 }) {
+		return
+	}
+	taken, last := map[string]bool{}, map[string]int{}
+	for _, n := range c.names {
+		if name, _ := rawjson.String(n.raw); n.cut < 0 {
+			taken[name] = true
+		}
+	}
+	for _, n := range c.names {
+		if n.cut < 0 {
+			continue
+		}
+		name, _ := rawjson.String(w.cuts[n.cut].with)
+		unique := name
+		for i := max(2, last[name]+1); taken[unique]; i++ {
+			unique, last[name] = fmt.Sprintf("%s %d", name, i), i
+		}
+		taken[unique] = true
+		w.cuts[n.cut].with = rawjson.AppendString(nil, unique)
 	}
 }
 
