@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/gateway"
 	"github.com/tenon-mcp/tenon/app/telemetry"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -139,19 +141,12 @@ func (s gatewayServerStatus) available() bool {
 func (g *gatewayRun) serverStatus() []gatewayServerStatus {
 	all := []gatewayServerStatus{}
 	g.mu.Lock()
-	var conns []*connect.Server
-	for _, s := range g.servers {
-		if s.conn != nil {
-			conns = append(conns, s.conn)
-		} else {
-			all = append(all, gatewayServerStatus{Name: s.entry.Name, State: onDemand, Since: g.started, Kind: string(s.entry.Kind)})
-		}
-	}
+	servers := slices.Collect(maps.Values(g.servers))
 	g.mu.Unlock()
-	tools := map[string]int{}
+	routed := map[string]gateway.ServerStatus{}
 	if g.router != nil {
 		for _, s := range g.router.Status() {
-			tools[s.Name] = s.Tools
+			routed[s.Name] = s
 		}
 	}
 	held := map[string]int{}
@@ -162,13 +157,14 @@ func (g *gatewayRun) serverStatus() []gatewayServerStatus {
 			}
 		}
 	}
-	for _, conn := range conns {
-		s := conn.State()
-		one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, HeldBack: held[s.Server], Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
-		if n, ok := tools[s.Server]; ok && n >= 0 {
-			one.Tools = &n
+	for _, one := range servers {
+		s := connect.State{Server: one.entry.Name, Kind: one.entry.Kind, Phase: onDemand, Since: g.started}
+		if one.conn != nil {
+			s = one.conn.State()
 		}
-		all = append(all, one)
+		status := g.statusOf(s, routed[s.Server])
+		status.HeldBack = held[s.Server]
+		all = append(all, status)
 	}
 	slices.SortFunc(all, func(a, b gatewayServerStatus) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -180,6 +176,19 @@ func (g *gatewayRun) countSessions() int {
 		return (*f)()
 	}
 	return 0
+}
+
+// statusOf returns how a server is, by its connection and by the router, which
+// also knows whether the server responds.
+func (g *gatewayRun) statusOf(s connect.State, routed gateway.ServerStatus) gatewayServerStatus {
+	if s.Usable() && routed.Why != "" {
+		s.Phase, s.Why = connect.Failed, routed.Why
+	}
+	one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
+	if routed.Name != "" && routed.Tools >= 0 {
+		one.Tools = &routed.Tools
+	}
+	return one
 }
 
 func (g *gatewayRun) status() gatewayStatus {

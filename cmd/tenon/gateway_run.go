@@ -60,8 +60,9 @@ type gatewayRun struct {
 type gatewayServer struct {
 	entry       config.Server
 	mark        string // differs if the entry does, or what guards the server
-	conn        *connect.Server
-	mcp.Handler // the connection, and what guards it
+	up          gateway.Upstream
+	conn        *connect.Server // that all callers share; nil if they have their own
+	mcp.Handler                 // the connection, and what guards it; nil without conn
 }
 
 func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
@@ -112,7 +113,7 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 		running := g.servers
 		g.mu.Unlock()
 		for name, s := range next {
-			if running[name] != s {
+			if running[name] != s && s.conn != nil {
 				go g.release(s.conn)
 			}
 		}
@@ -188,14 +189,9 @@ func (g *gatewayRun) connect(ctx context.Context, entries []config.Server, guard
 			next[entry.Name] = was
 			continue
 		}
-		o, err := g.p.gatewayOptions(ctx, entry)
-		if err != nil {
+		if err := g.openServer(ctx, s, guard); err != nil {
 			return next, err
 		}
-		o.Changed = g.stateChanged
-		s.conn = connect.New(entry, o)
-		s.Handler = guard.server(entry.Name, s.conn)
-		g.open[s.conn] = struct{}{}
 		next[entry.Name] = s
 	}
 	return next, nil
@@ -213,14 +209,14 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 	}
 	tools, prompts := gatewayOverrides(settings.Tools), gatewayOverrides(settings.Prompts)
 	var ups []gateway.Upstream
-	for name, s := range next {
-		ups = append(ups, gateway.Upstream{Name: name, Handler: s})
+	for _, s := range next {
+		ups = append(ups, s.up)
 	}
 	first := g.router == nil
 	if first {
 		r, err := gateway.NewRouter(ups, &gateway.Options{
 			Server:   mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
-			Released: func(u gateway.Upstream) { g.release(u.Handler.(*gatewayServer).conn) },
+			Released: g.released,
 			Tools:    tools,
 			Prompts:  prompts,
 			Log:      g.log,
@@ -254,7 +250,11 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, 
 	var s *gatewayServer
 	for _, s = range next {
 	}
-	h, err := g.chain(c, guard, s, gateway.OneServer(s.entry.Name))
+	if s.conn == nil {
+		return usagef("--names plain needs one connection for all clients: remove \"connection\" from server %s", s.entry.Name)
+	}
+	alone := gateway.Circuit(&gateway.CircuitOptions{Server: s.up.Name, IdleTimeout: s.up.IdleTimeout})
+	h, err := g.chain(c, guard, alone(s), gateway.OneServer(s.entry.Name))
 	if err != nil {
 		return err
 	}

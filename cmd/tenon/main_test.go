@@ -16,6 +16,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv(neighbourVar) != "" {
+		serveNeighbour(os.Getenv(neighbourVar))
+		return
+	}
 	if os.Getenv(samplerVar) != "" {
 		serveSampler()
 		return
