@@ -189,7 +189,10 @@ func featureOf(ctx context.Context, c *mcp.Call, names Resolver) (t feature, nam
 		return feature{}, false
 	}
 	server, own, ok := names.Resolve(ctx, kind, name)
-	return feature{kind, server, own}, ok
+	if !ok {
+		return feature{kind: kind, own: name}, false
+	}
+	return feature{kind, server, own}, true
 }
 
 // bucket returns what counts a call.

@@ -53,6 +53,9 @@ func (o *owners) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.
 	}
 	isCore := protocol.IsCore(c.Method)
 	if !isCore {
+		if hasFoldedTwins(c.Params) {
+			return mcp.Result{}, ambiguousNames(c.Method)
+		}
 		_, err := protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, id string) (string, error) {
 			if !isCoreKind(kind) && !o.owns(who, kind, id) {
 				return "", unknown(kind, id)

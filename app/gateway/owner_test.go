@@ -47,6 +47,9 @@ func TestOwnersKeepTasksApart(t *testing.T) {
 			}
 		}
 	}
+	if _, err := as(one, h, tasks.MethodGet, `{"taskId":"t1","TaskId":"t2"}`); err == nil {
+		t.Error("an id in another spelling beside the own one is passed on")
+	}
 	if body, err := as(two, h, "tenon/tasks/list", ""); err != nil || body != `{"tasks":[{"taskId":"t2"}]}` {
 		t.Errorf("list: %s %v", body, err)
 	}

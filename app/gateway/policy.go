@@ -122,9 +122,12 @@ func (p *policy) check(ctx context.Context, c *mcp.Call, r *rights) error {
 	if member != "" {
 		name, ok := rawjson.String(rawjson.Lookup(c.Params, member))
 		if !ok || ambiguous(c.Params) {
-			return mcp.InvalidParams("%s: the name is missing or ambiguous", c.Method)
+			return ambiguousNames(c.Method)
 		}
 		return p.checkName(ctx, c, r, kind, name)
+	}
+	if hasFoldedTwins(c.Params) {
+		return ambiguousNames(c.Method)
 	}
 	named := 0
 	_, err := protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
@@ -173,6 +176,28 @@ func ambiguous(params []byte) bool {
 		}
 	}
 	return false
+}
+
+// hasFoldedTwins reports whether an object in parameters has two members that
+// differ only in case, of which a careless server may take the other one than was
+// checked. Arguments may have such members.
+func hasFoldedTwins(raw []byte) bool {
+	seen := map[string]bool{}
+	for m := rawjson.Object(raw); m.Next(); {
+		folded := strings.ToLower(strings.ToUpper(string(m.Name)))
+		if seen[folded] {
+			return true
+		}
+		seen[folded] = true
+		if rawjson.IsObject(m.Value) && folded != "arguments" && hasFoldedTwins(m.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+func ambiguousNames(method string) error {
+	return mcp.InvalidParams("%s: the name is missing or ambiguous", method)
 }
 
 // checkName returns an error unless the caller may use a name.

@@ -341,6 +341,10 @@ func TestPolicyBeforeOneServer(t *testing.T) {
 		{"com.example/reset", `{}`, false, true},
 		{mcp.MethodPing, ``, true, true},
 		{mcp.MethodComplete, `{}`, false, false},
+		{mcp.MethodComplete, `{"ref":{"type":"ref/prompt","name":"read"}}`, false, true},
+		{mcp.MethodComplete, `{"ref":{"type":"ref/prompt","name":"read","Name":"other"}}`, false, false},
+		{mcp.MethodComplete, `{"ref":{"type":"ref/prompt","name":"read"},"Ref":{"name":"other"}}`, false, false},
+		{mcp.MethodComplete, `{"ref":{"type":"ref/prompt","name":"read"},"context":{"arguments":{"a":"","A":""}}}`, false, true},
 	} {
 		for group, want := range map[string]bool{"few": c.few, "all": c.all} {
 			before := calls

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,13 +95,9 @@ func (a *gatewayAccess) audit(s *config.Gateway, names gateway.Resolver) (mcp.Mi
 
 // open returns the audit log of a gateway, which is opened once.
 func (a *gatewayAccess) open(s *config.GatewayAudit) (*audit.Writer, error) {
-	file := s.File
-	if file == "" {
-		dir, err := a.p.hostDir("")
-		if err != nil {
-			return nil, err
-		}
-		file = filepath.Join(dir, "gateway-audit.jsonl")
+	file, err := a.p.besideConfig(cmp.Or(s.File, filepath.Join("host", "gateway-audit.jsonl")))
+	if err != nil {
+		return nil, err
 	}
 	key := auditKey{file, s.Sync}
 	if open, ok := a.logs[key]; ok {
@@ -143,12 +140,15 @@ func (p *program) gatewayKeys() (protect.Verifier, error) {
 
 // gatewayKeyFile returns the path of the file of API keys.
 func (p *program) gatewayKeyFile(s *config.Gateway) (string, error) {
-	if s.Keys != "" {
-		return s.Keys, nil
+	return p.besideConfig(cmp.Or(s.Keys, "gateway-keys.json"))
+}
+
+// besideConfig returns a path of the configuration: a relative one begins at the
+// folder of tenon.json.
+func (p *program) besideConfig(file string) (string, error) {
+	if filepath.IsAbs(file) {
+		return file, nil
 	}
 	dir, err := p.configDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "gateway-keys.json"), nil
+	return filepath.Join(dir, file), err
 }

@@ -422,6 +422,40 @@ func TestGatewayAudit(t *testing.T) {
 	}
 }
 
+// TestGatewayRulesAreReloaded applies changed rules to the next calls, and keeps
+// the counts of limits.
+func TestGatewayRulesAreReloaded(t *testing.T) {
+	const limits = `"limits":[{"tool":"read","rate":"1/h"}]`
+	g, keys := ruledGateway(t, `{`+limits+`,"rules":[{"effect":"allow","server":"notes"}]}`, map[string]string{"ada": "dev"})
+	if code, _, body := g.call(t, keys["ada"], "notes__read", "{}"); code != 200 {
+		t.Fatalf("%d %s", code, body)
+	}
+	ada := g.connect(t, keys["ada"], "2026-07-28")
+	if got := toolsOf(t, ada); got != "notes__read notes__delete_all" {
+		t.Fatalf("before: %q", got)
+	}
+	file := filepath.Join(g.dir, "tenon.json")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(old), `{"effect":"allow","server":"notes"}`, `{"effect":"allow","server":"notes","tool":"read"}`, 1)
+	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(60 * time.Second); toolsOf(t, ada) != "notes__read"; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the new rules are not applied")
+		}
+	}
+	if code, _, body := g.call(t, keys["ada"], "notes__delete_all", "{}"); code != 400 || !strings.Contains(body, "unknown tool") {
+		t.Errorf("a tool that is denied now: %d %s", code, body)
+	}
+	if code, _, body := g.call(t, keys["ada"], "notes__read", "{}"); code != 429 {
+		t.Errorf("beyond the limit: %d %s", code, body)
+	}
+}
+
 // TestGatewayAccessUsage explains mistakes in the configuration.
 func TestGatewayAccessUsage(t *testing.T) {
 	for settings, want := range map[string]string{
