@@ -18,9 +18,8 @@ import (
 // are notified when a definition is held back or approved.
 //
 // A server is wrapped below the [Router], with the names that it has itself, so
-// that pins do not depend on how a gateway names things. If a server is wrapped
-// again, because the connection to it is another, approvals reach the new wrapper
-// only.
+// that pins do not depend on how a gateway names things. All connections to a
+// server, such as one for each user, may be wrapped.
 //
 // A tool or prompt that no list has shown yet is looked up before it is called.
 // Lists are read again in the background after the server has notified of a
@@ -32,9 +31,7 @@ func (p *Pins) Guard(server string) mcp.Middleware {
 			g.seen[l.kind] = map[string]*sighting{}
 		}
 		g.seen[PinInstructions] = map[string]*sighting{}
-		p.mu.Lock()
-		p.guards[server] = g
-		p.mu.Unlock()
+		p.register(g)
 		return g
 	}
 }
@@ -356,7 +353,7 @@ func (g *guard) reconsider() {
 	g.mu.RUnlock()
 	flipped := map[string]bool{}
 	for _, it := range all {
-		held := g.pins.see(pinKey{g.server, it.kind, it.name}, it.was.definition)
+		held := g.pins.reconsider(pinKey{g.server, it.kind, it.name}, it.was.definition)
 		g.mu.Lock()
 		if held != it.was.held && g.seen[it.kind][it.name] == it.was {
 			g.seen[it.kind][it.name] = &sighting{it.was.definition, held}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -351,4 +352,75 @@ func TestPinsOfAServerAreBounded(t *testing.T) {
 	if info, err := os.Stat(p.opts.File); err != nil || info.Size() > maxPinned+1<<20 {
 		t.Errorf("the file: %v %v", info, err)
 	}
+}
+
+// TestApprovalReachesAllConnections guards the connections of two users, and lets
+// go of one that is not used any more.
+func TestApprovalReachesAllConnections(t *testing.T) {
+	p, err := OpenPins(&PinOptions{Log: quiet, HoldNew: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	call := func(h mcp.Handler) error {
+		_, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add"}`)})
+		return err
+	}
+	ann, bob := p.Guard("s")(newChanging(addTool)), p.Guard("s")(newChanging(addTool))
+	for _, h := range []mcp.Handler{ann, bob} {
+		if err := call(h); err == nil {
+			t.Error("it is not held back")
+		}
+	}
+	if _, err := p.Approve(func(Pin) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []mcp.Handler{ann, bob} {
+		if err := call(h); err != nil {
+			t.Errorf("the approval does not count: %v", err)
+		}
+	}
+	runtime.KeepAlive(bob)
+	ann, bob = nil, nil
+	for range 1000 {
+		p.Guard("s")(newChanging(addTool))
+		runtime.GC()
+		p.mu.Lock()
+		n := len(p.guards)
+		p.mu.Unlock()
+		if n < 3 {
+			return // those of before are gone
+		}
+	}
+	t.Error("guards that are not used stay")
+}
+
+// TestDifferentDefinitionsSettle has two users see different definitions of one
+// tool: the file is not written again and again.
+func TestDifferentDefinitionsSettle(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pins.json")
+	p := openPins(t, file, PinOptions{})
+	list := func(h mcp.Handler) {
+		if _, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ann, bob := p.Guard("s")(newChanging(addTool)), p.Guard("s")(newChanging(addChanged))
+	list(ann)
+	list(bob)
+	list(ann)
+	for range 5 {
+		if err := p.update(func(*pinSet) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.mu.Lock()
+	unsaved := len(p.unsaved)
+	p.mu.Unlock()
+	pins := p.List()
+	if unsaved != 0 || len(pins) != 1 || pins[0].Approved == nil || pins[0].Held == nil {
+		t.Errorf("%d unsaved; %+v", unsaved, pins)
+	}
+	runtime.KeepAlive(ann)
+	runtime.KeepAlive(bob)
 }

@@ -250,6 +250,9 @@ func parsePins(data []byte) (*pinSet, error) {
 		default:
 			return nil, fmt.Errorf("%s: unknown kind %q", p, p.Kind)
 		}
+		if p.Approved == nil && p.Held == nil {
+			return nil, fmt.Errorf("%s has neither an approved definition nor one that is held back", p)
+		}
 		for _, d := range []*Definition{p.Approved, p.Held} {
 			if err := d.check(); err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)

@@ -7,12 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/tenon-mcp/tenon/internal/safefile"
 	"github.com/tenon-mcp/tenon/internal/textclip"
@@ -59,7 +59,7 @@ type Pins struct {
 	stamp   fs.FileInfo           // of the file when it was read; nil if it must be read again or does not exist
 	existed bool                  // there was a file
 	logged  map[pinKey]time.Time  // when it was logged last that a pin is held back
-	guards  map[string]*guard     // by server
+	guards  []weak.Pointer[guard]
 	closed  bool
 }
 
@@ -73,7 +73,7 @@ const (
 
 // OpenPins reads the pins of a file. The caller closes them.
 func OpenPins(o *PinOptions) (*Pins, error) {
-	p := &Pins{set: newPinSet(), unsaved: map[pinKey]unsavedPin{}, logged: map[pinKey]time.Time{}, guards: map[string]*guard{}}
+	p := &Pins{set: newPinSet(), unsaved: map[pinKey]unsavedPin{}, logged: map[pinKey]time.Time{}}
 	if o != nil {
 		p.opts = *o
 	}
@@ -322,17 +322,46 @@ func (p *Pins) adopt(set *pinSet) {
 	p.mu.Lock()
 	set.merge(p.unsaved)
 	p.set, p.stamp = set, nil
-	guards := slices.Collect(maps.Values(p.guards))
+	p.guards = slices.DeleteFunc(p.guards, func(g weak.Pointer[guard]) bool { return g.Value() == nil })
+	guards := slices.Clone(p.guards)
 	p.mu.Unlock()
-	for _, g := range guards {
-		g.reconsider()
+	for _, at := range guards {
+		if g := at.Value(); g != nil {
+			g.reconsider()
+		}
 	}
+}
+
+// register lets a guard act on changed pins for as long as it is used.
+func (p *Pins) register(g *guard) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.guards) == cap(p.guards) {
+		p.guards = slices.DeleteFunc(p.guards, func(g weak.Pointer[guard]) bool { return g.Value() == nil })
+	}
+	p.guards = append(p.guards, weak.Make(g))
 }
 
 // holdsNew reports whether a definition that is seen for the first time is held
 // back.
 func (p *Pins) holdsNew(k pinKey, d Definition) bool {
 	return p.opts.HoldNew || p.opts.HoldSuspicious && len(warnings(k.name, d.Definition)) > 0
+}
+
+// reconsider reports whether a definition that was seen before is held back now.
+// It changes nothing about definitions that others see, so that two gateways whose
+// servers differ do not write the file again and again.
+func (p *Pins) reconsider(k pinKey, d Definition) (held bool) {
+	p.mu.Lock()
+	pin, known := p.set.pins[k]
+	p.mu.Unlock()
+	switch {
+	case known && pin.Approved != nil && pin.Approved.Digest == d.Digest:
+		return false
+	case known && pin.Held != nil:
+		return true
+	}
+	return p.see(k, d)
 }
 
 // see records that a server has a definition, and reports whether it is held

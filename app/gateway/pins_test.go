@@ -147,6 +147,7 @@ func TestBrokenPinFileLosesNothing(t *testing.T) {
 		"not JSON":       "<<<<<<< HEAD\n" + string(good),
 		"empty":          "",
 		"changed words":  strings.Replace(string(good), "Adds.", "Adds!", 1),
+		"no definition":  `{"pins":[{"server":"s","kind":"tool","name":"add"}]}`,
 		"unknown kind":   strings.Replace(string(good), `"tool"`, `"spoon"`, 1),
 		"duplicate name": strings.Replace(string(good), `"name": "add",`, `"name": "add", "name": "sub",`, 1),
 	} {
