@@ -91,7 +91,8 @@ func BenchmarkList1000(b *testing.B) {
 	for _, rev := range []mcp.Revision{mcp.Rev20260728, mcp.Rev20251125} {
 		b.Run(string(rev), func(b *testing.B) {
 			set := mcp.Chain(r, gateway.Within(gateway.Set{Servers: []string{"server0", "server1", "server2", "server3", "server4"}}))
-			links := mcp.Chain(r, gateway.CheckHeaders(), gateway.GuardResults(&gateway.ResultOptions{Tokens: true}))
+			rules := []gateway.Rule{{Match: gateway.Match{Server: "server*"}}, {Match: gateway.Match{Tool: "delete_*"}, Deny: true}}
+			links := mcp.Chain(r, gateway.Policy(rules, r, nil), gateway.CheckHeaders(), gateway.GuardResults(&gateway.ResultOptions{Tokens: true}))
 			lists := []func() []byte{lister(b, one, rev), lister(b, r, rev), lister(b, set, rev), lister(b, links, rev)}
 			for _, list := range lists {
 				if n := bytes.Count(list(), []byte(`"inputSchema"`)); n != 1000 {

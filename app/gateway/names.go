@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"strings"
 
@@ -205,7 +204,7 @@ func (u *upstream) notification(n mcp.Notification) mcp.Notification {
 // errorFor returns an error of a server about a call with the names that clients
 // see.
 func (r *Router) errorFor(ctx context.Context, u *upstream, c *mcp.Call, err error) error {
-	e, ok := errors.AsType[*mcp.Error](err)
+	e, ok := err.(*mcp.Error) // an error that wraps one says more
 	if !ok || e.Local {
 		return err
 	}

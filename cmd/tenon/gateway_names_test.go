@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
 )
 
 // gatewayConfig returns a folder with a configuration that has the servers calc
@@ -174,6 +176,16 @@ func TestGatewayRulesSeeThroughNames(t *testing.T) {
 			if strings.Contains(out, "tidy") || !strings.Contains(out, "look") {
 				t.Errorf("search %v at %s: found %s", search, at, out)
 			}
+		}
+	}
+}
+
+// TestGatewayKnowsItsOwnSets would connect to itself otherwise.
+func TestGatewayKnowsItsOwnSets(t *testing.T) {
+	g := &gatewayRun{v: &gatewayFlags{serving: serving{http: "127.0.0.1:7070"}}}
+	for url, want := range map[string]bool{"http://127.0.0.1:7070/mcp": true, "http://127.0.0.1:7070/mcp/dev": true, "http://127.0.0.1:7070/mcpx": false, "http://127.0.0.1:7071/mcp": false} {
+		if got := g.isOwn(config.Server{Kind: config.HTTP, URL: url}); got != want {
+			t.Errorf("%s: %v", url, got)
 		}
 	}
 }

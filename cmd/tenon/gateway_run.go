@@ -19,6 +19,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/telemetry"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
 // A gatewayRun is a gateway while it runs.
@@ -171,7 +172,8 @@ func (g *gatewayRun) isOwn(s config.Server) bool {
 		name := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
 		return name == "tenon" && slices.Contains(s.Args, "gateway")
 	}
-	return !g.v.stdio && s.URL == g.v.scheme()+"://"+g.v.http+"/mcp"
+	here := g.v.scheme() + "://" + g.v.http + streamable.Path
+	return !g.v.stdio && (s.URL == here || strings.HasPrefix(s.URL, here+"/")) // a set has a longer path
 }
 
 // connect returns the servers of entries, with new connections where an entry is
