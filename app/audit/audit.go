@@ -304,11 +304,7 @@ func encodeAll(records []any, last Line) (data []byte, line Line, err error) {
 		}
 		line = Line{Seq: last.Seq + 1, At: time.Now().UTC().Round(0), Record: raw, Prev: last.Hash}
 		line.Hash = line.hash()
-		encoded, err := line.encode()
-		if err != nil {
-			return nil, line, err
-		}
-		data, last = append(data, encoded...), line
+		data, last = line.appendTo(data), line
 	}
 	return data, line, nil
 }

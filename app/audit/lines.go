@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 )
 
@@ -23,10 +24,12 @@ type Line struct {
 
 // hash returns the hash of everything else in a line.
 func (l Line) hash() string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%d\n%s\n%s\n", l.Seq, l.At.UTC().Format(time.RFC3339Nano), l.Prev)
-	sum.Write(l.Record)
-	return hex.EncodeToString(sum.Sum(nil))
+	text := make([]byte, 0, 128+len(l.Record))
+	text = append(strconv.AppendInt(text, l.Seq, 10), '\n')
+	text = append(l.At.UTC().AppendFormat(text, time.RFC3339Nano), '\n')
+	text = append(append(append(text, l.Prev...), '\n'), l.Record...)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // decodeLine parses a line, which must be spelled exactly as Append writes it: no
@@ -48,6 +51,17 @@ func decodeLine(data []byte, line *Line) error {
 func (l *Line) encode() ([]byte, error) {
 	data, err := json.Marshal(l)
 	return append(data, '\n'), err
+}
+
+// appendTo is encode for a line that this package has made: its record is as
+// encoding/json writes it, and its hashes are hexadecimal.
+func (l *Line) appendTo(dst []byte) []byte {
+	dst = strconv.AppendInt(append(dst, `{"seq":`...), l.Seq, 10)
+	dst = l.At.AppendFormat(append(dst, `,"at":"`...), time.RFC3339Nano)
+	dst = append(append(dst, `","record":`...), l.Record...)
+	dst = append(append(dst, `,"prev":"`...), l.Prev...)
+	dst = append(append(dst, `","hash":"`...), l.Hash...)
+	return append(dst, "\"}\n"...)
 }
 
 // unfinished returns the number of bytes after the last line end of a file.
