@@ -3,7 +3,7 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page test/collector bench
 
-.PHONY: help test lint vet servers npm race stress flood lost-edits task-crashes models peers host login page collector bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -60,6 +60,12 @@ stress: ## clients that come, go and resume while changes flow, for STRESS (60s)
 flood: ## the largest tests, at full size without the race detector
 	@echo "== floods"
 	@$(GO) test -timeout 20m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
+
+gateway-isolation: ## p99 of calls through the gateway, alone and beside each kind of bad server, with the ratio
+	@$(GO) test -run '^$$' -bench GatewayIsolation -benchtime 1x ./cmd/tenon | grep '^Bench'
+
+gateway-crossing: ## two users with the same ids at the gateway, CALLS (100,000) calls: nothing reaches the other one
+	@TENON_CALLS=$${CALLS:-100000} $(GO) test -count=1 -timeout 30m -run '^TestUsersDoNotCross$$' ./app/gateway
 
 lost-edits: ## two and four processes on one folder, 10,000 changes of each kind: none is lost
 	@echo "== lost edits"

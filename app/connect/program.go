@@ -120,5 +120,14 @@ func (t *tail) String() string {
 }
 
 func (s *Server) dialOptions(known mcp.Revision, watch Watcher) *era.DialOptions {
-	return &era.DialOptions{Known: known, ConnectTimeout: s.opts.ConnectTimeout, Tap: watch.Frame}
+	o := &era.DialOptions{Known: known, ConnectTimeout: s.opts.ConnectTimeout, Tap: watch.Frame}
+	if s.opts.Pace {
+		o.Tap = func(d jsonrpc.Direction, frame []byte) {
+			watch.Frame(d, frame)
+			if d == jsonrpc.In {
+				s.pace.received()
+			}
+		}
+	}
+	return o
 }

@@ -43,6 +43,10 @@ type Options struct {
 	// most. Without it, a program that ends five times within a minute has failed.
 	KeepTrying bool
 
+	// Pace slows down the reading of a server that sends far more messages than
+	// it is asked for: about 1000 a second, and 100 for each call.
+	Pace bool
+
 	// Tokens stores logins. Nil stores them in memory.
 	Tokens tokens.Store
 
@@ -109,6 +113,7 @@ type Server struct {
 	opts   Options
 	client *client.Client
 
+	pace   pacer
 	orders sync.Mutex // one of Restart, Disable and Close at a time
 
 	mu      sync.Mutex
@@ -243,6 +248,7 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err != nil {
 		return mcp.Result{}, err
 	}
+	s.pace.asked()
 	began := time.Now()
 	r, err := l.Serve(ctx, c)
 	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {

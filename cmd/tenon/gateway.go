@@ -164,7 +164,7 @@ func (p *program) gatewayOptions(ctx context.Context, entry config.Server) (*con
 	if o.Transport, err = p.onBehalf.transport(entry); err != nil {
 		return nil, err
 	}
-	o.Once, o.NoLogin, o.KeepTrying = false, true, true
+	o.Once, o.NoLogin, o.KeepTrying, o.Pace = false, true, true, true
 	o.Client = client.Options{
 		Client:    mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
 		Elicit:    func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) { return nil, errNoCaller },
