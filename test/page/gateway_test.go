@@ -83,7 +83,7 @@ func TestGatewayPage(t *testing.T) {
 
 	p := open(t, page, desk)
 	p.sees("No client has used the gateway yet.")
-	p.sees("failed") // the dead server
+	p.sees("`/nonexistent/server` does not exist") // the dead one
 	c, err := client.Dial(t.Context(), &streamclient.Endpoint{URL: url}, &client.Options{Client: mcp.Implementation{Name: "<b>teller</b>", Version: "3"}})
 	if err != nil {
 		t.Fatal(err)
