@@ -143,7 +143,7 @@ func (a *attempt) checkIdentity() error {
 	f, id := a.f, a.f.s.opts.Identity
 	o := a.options()
 	o.Base = refusing{} // the gateway need not ask itself
-	o.AuthorizationServer, o.Resource, o.Client, o.Online = f.who.Issuer, id.Resource, id.Client, true
+	o.AuthorizationServer, o.Resource, o.Client, o.Scopes, o.Online = f.who.Issuer, id.Resource, id.Client, id.Scopes, true
 	o.Store = &registrations{Store: f.s.opts.Store}
 	t := login.New(o)
 	defer t.CloseIdleConnections()

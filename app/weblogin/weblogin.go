@@ -83,6 +83,8 @@ type Identity struct {
 	Issuers []string
 	// Resource is the URL of the gateway that tokens are issued for.
 	Resource string
+	// Scopes are requested there.
+	Scopes []string
 	// Client is the gateway as a client of its authorization server. Nil means
 	// that it registers itself there.
 	Client *login.Client

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/gateway"
 	"github.com/tenon-mcp/tenon/app/weblogin"
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/auth/protect"
@@ -54,7 +55,7 @@ func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) e
 		case e.OAuth.NeedsCallerToken() && !v.keepToken && g.started:
 			return usagef("server %s exchanges the tokens of callers, which this gateway does not keep: start it again", e.Name)
 		case e.OAuth.NeedsCallerToken():
-			v.keepToken = true
+			v.keepToken, g.callers.issuer = true, v.issuer
 		case e.OAuth.OnBehalf():
 			if _, err := g.store()(); err != nil { // to report a wrong key now
 				return err
@@ -69,6 +70,8 @@ func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) e
 // callerTokens has the last token of each caller, in memory only: a connection to a
 // server is made, and its token renewed, outside of the calls that need it.
 type callerTokens struct {
+	issuer string // whose tokens are kept: API keys are not exchanged
+
 	mu    sync.Mutex
 	known map[string]callerToken // by the key of the principal
 }
@@ -83,10 +86,14 @@ const (
 	maxCallerTokens = 100_000
 )
 
+// errNoCallerToken is the error of an exchange for a caller who has not called for
+// long, or has no token.
+var errNoCallerToken = errors.New("the caller has no token; the gateway needs --auth-issuer")
+
 // keep records the token of the caller of a call.
 func (t *callerTokens) keep(ctx context.Context, c *mcp.Call) {
-	token := protect.Token(ctx)
-	if token == "" || c.Caller.Principal == nil {
+	token, who := protect.Token(ctx), c.Caller.Principal
+	if token == "" || who == nil || who.Issuer != t.issuer {
 		return
 	}
 	now := time.Now()
@@ -98,7 +105,19 @@ func (t *callerTokens) keep(ctx context.Context, c *mcp.Call) {
 	if len(t.known) >= maxCallerTokens {
 		maps.DeleteFunc(t.known, func(_ string, old callerToken) bool { return now.Sub(old.used) > callerTokenLife })
 	}
-	t.known[c.Caller.Principal.Key()] = callerToken{token, now}
+	t.known[who.Key()] = callerToken{token, now}
+}
+
+// of returns the function that returns the token of a caller.
+func (t *callerTokens) of(who *mcp.Principal) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if known, ok := t.known[who.Key()]; ok && who != nil && time.Since(known.used) < callerTokenLife {
+			return known.text, nil
+		}
+		return "", errNoCallerToken
+	}
 }
 
 // middleware keeps the tokens of callers. They are there only if the guard keeps
@@ -132,6 +151,49 @@ func (g *gatewayCredentials) transport(entry config.Server) (http.RoundTripper, 
 	return t, nil
 }
 
+// callerScope returns which callers share a connection to a server; empty means
+// that all do. Users of a server that the gateway uses on their behalf have
+// connections of their own, whatever the entry says.
+func callerScope(entry config.Server) gateway.Scope {
+	switch {
+	case entry.Connection.PerCaller():
+		return gateway.Scope(entry.Connection.Scope)
+	case entry.OAuth.OnBehalf():
+		return gateway.PerUser
+	}
+	return ""
+}
+
+// dial opens the connection of a caller to a server, with guard around it.
+func (g *gatewayCredentials) dial(entry config.Server, o *connect.Options, who *mcp.Principal, guard mcp.Middleware) (mcp.Conn, error) {
+	switch {
+	case entry.OAuth.NeedsCallerToken():
+		o.Subject = g.callers.of(who)
+	case entry.OAuth.OnBehalf():
+		return g.dialLogin(entry, o, who, guard)
+	}
+	return mcp.ChainConn(connect.New(entry, o), guard), nil
+}
+
+// dialLogin opens a connection that starts when the user has logged in. The tool to
+// log in is the gateway's own, and not subject to guard.
+func (g *gatewayCredentials) dialLogin(entry config.Server, o *connect.Options, who *mcp.Principal, guard mcp.Middleware) (mcp.Conn, error) {
+	g.mu.Lock()
+	pages := g.pages
+	g.mu.Unlock()
+	if pages == nil {
+		return nil, fmt.Errorf("users cannot log in to server %s here", entry.Name)
+	}
+	given := connect.LoginOptions(entry, o.Proxy)
+	given.Base = o.Transport
+	own := pages.Of(weblogin.Server{Name: entry.Name, URL: entry.URL, Login: *given}, who)
+	o.Tokens, o.Account, o.NoLogin = g.store(), own.Account(), true
+	entry.Disabled = true // until there is a login
+	s := connect.New(entry, o)
+	needsLogin := gateway.RequireLogin(gateway.LoginOptions{Server: entry.Name, Login: own, Connect: s.Restart, Disconnect: s.Disable})
+	return mcp.ChainConn(s, needsLogin, guard), nil
+}
+
 // serveLogins returns the pages at which users log in, by their paths. Guard is
 // that of the gateway, nil if it has a single user.
 func (g *gatewayCredentials) serveLogins(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error) {
@@ -142,7 +204,7 @@ func (g *gatewayCredentials) serveLogins(v *serving, at net.Addr, guard *protect
 	}
 	var id *weblogin.Identity
 	if guard != nil {
-		id = &weblogin.Identity{Identify: guard.Identify, Resource: self}
+		id = &weblogin.Identity{Identify: guard.Identify, Resource: self, Scopes: v.scopes}
 		if v.issuer != "" {
 			id.Issuers = []string{v.issuer}
 		}

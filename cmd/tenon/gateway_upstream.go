@@ -17,9 +17,9 @@ func (g *gatewayRun) openServer(ctx context.Context, s *gatewayServer, guard *ga
 	ctx = context.WithoutCancel(ctx) // connections outlive a reload
 	entry := s.entry
 	s.up = gateway.Upstream{Name: entry.Name, IdleTimeout: cmp.Or(entry.Timeout, g.p.timeout)}
-	if entry.Connection.PerCaller() && !entry.Disabled {
+	if scope := callerScope(entry); scope != "" && !entry.Disabled {
 		s.up.Connections = &gateway.Connections{
-			Scope: gateway.Scope(entry.Connection.Scope), Max: entry.Connection.Max, Idle: entry.Connection.Idle,
+			Scope: scope, Max: entry.Connection.Max, Idle: entry.Connection.Idle,
 			Dial: func(_ context.Context, caller mcp.Caller) (mcp.Conn, error) { return g.dial(ctx, entry, guard, caller) },
 		}
 		return nil
@@ -44,8 +44,7 @@ func (g *gatewayRun) dial(ctx context.Context, entry config.Server, guard *gatew
 	if err != nil {
 		return nil, err
 	}
-	conn := connect.New(entry, o)
-	return mcp.ChainConn(conn, func(h mcp.Handler) mcp.Handler { return guard.server(entry.Name, h) }), nil
+	return g.p.onBehalf.dial(entry, o, caller.Principal, func(h mcp.Handler) mcp.Handler { return guard.server(entry.Name, h) })
 }
 
 // released closes the connection of a server that the router does not use any

@@ -36,6 +36,7 @@ type person struct {
 type visit struct {
 	askedWho bool   // they had to say who they are
 	consent  string // what the page for consent said; empty if there was none
+	gateway  string // what the page of a gateway said; empty if there was none
 	end      string // what the last page said
 	err      error
 }
@@ -90,14 +91,18 @@ func newPerson(t *testing.T, name string) *person {
 // loopback is how Tenon reaches the person: by opening a page in their browser.
 func (p *person) loopback() *authlogin.Loopback {
 	return &authlogin.Loopback{Open: func(page string) error {
-		p.work.Go(func() {
-			v := p.logIn(page)
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.visits = append(p.visits, v)
-		})
+		p.work.Go(func() { p.visit(page) })
 		return nil
 	}}
+}
+
+// visit goes through the pages of a login and remembers what the person saw.
+func (p *person) visit(page string) error {
+	v := p.logIn(page)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.visits = append(p.visits, v)
+	return v.err
 }
 
 // seen waits until all visits are over and returns them.
@@ -136,7 +141,7 @@ func (p *person) logIn(page string) (v visit) {
 	defer closeTab()
 	time.Sleep(p.thinks)
 	step := chromedp.Navigate(page)
-	for range 6 {
+	for range 8 {
 		var now seenPage
 		_, err := chromedp.RunResponse(ctx, step)
 		if err == nil {
@@ -162,7 +167,11 @@ func (p *person) logIn(page string) (v visit) {
 			if p.declines {
 				step = chromedp.Click("a[href$=abort]")
 			}
-		case at.Path == "/callback":
+		case at.Path == "/login" && at.Query().Has("ticket"):
+			v.gateway = now.Text
+			p.picture(ctx, "gateway")
+			step = chromedp.Click("main form > button") // "button" alone is also found in the style sheet
+		case at.Path == "/callback", at.Path == "/login/callback":
 			p.picture(ctx, "end")
 			v.end = now.Text
 			return v
