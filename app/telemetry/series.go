@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,9 @@ func outcomeOf(ctx context.Context, method string, res *mcp.Result, err error) o
 	}
 	if ctx.Err() != nil {
 		return cancelled
+	}
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.HTTPStatus == http.StatusTooManyRequests {
+		return limited
 	}
 	return failed
 }

@@ -36,6 +36,8 @@ func answer(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	switch name := string(c.Params); {
 	case strings.Contains(name, "broken"):
 		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "it is broken")
+	case strings.Contains(name, "busy"):
+		return mcp.Result{}, mcp.Refusal(http.StatusTooManyRequests, time.Second, "too many calls")
 	case strings.Contains(name, "wrong"):
 		return mcp.Result{Body: json.RawMessage(`{"content":[],"isError":true}`)}, nil
 	case strings.Contains(name, "asks"):
@@ -63,7 +65,7 @@ func observed(t *testing.T, env map[string]string, h mcp.HandlerFunc) (*Telemetr
 
 func TestMetricsText(t *testing.T) {
 	tel, h := observed(t, nil, answer)
-	for _, name := range []string{"a__x", "a__x", "b__x", "a__wrong", "a__broken", "a__asks", "c__x", "nonsense"} {
+	for _, name := range []string{"a__x", "a__x", "b__x", "a__wrong", "a__broken", "a__asks", "b__busy", "c__x", "nonsense"} {
 		h.Serve(t.Context(), toolCall(name))
 	}
 	func() {
@@ -87,6 +89,7 @@ func TestMetricsText(t *testing.T) {
 		`tenon_gateway_calls_total{method="tools/call",server="a",tool="panics",outcome="error"} 1`,
 		`tenon_gateway_calls_total{method="tools/call",server="a",tool="asks",outcome="input_required"} 1`,
 		`tenon_gateway_calls_total{method="tools/call",server="b",tool="broken",outcome="cancelled"} 1`,
+		`tenon_gateway_calls_total{method="tools/call",server="b",tool="busy",outcome="limited"} 1`,
 		`tenon_gateway_calls_total{method="tools/call",server="",tool="",outcome="ok"} 2`,
 		`tenon_gateway_calls_total{method="other",server="",tool="",outcome="ok"} 1`,
 		`tenon_gateway_calls_total{method="resources/read",server="a",tool="",outcome="ok"} 1`,

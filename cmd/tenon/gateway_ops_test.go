@@ -176,10 +176,16 @@ func TestSince(t *testing.T) {
 // TestGatewayLogsJSON has one object for each line of standard error.
 func TestGatewayLogsJSON(t *testing.T) {
 	dir := t.TempDir()
-	configured(t, dir, `{"mcpServers":{"dead":{"command":"/no/such/program"},"broken":{"command":"${NO_SUCH_VARIABLE}"},"calc":{"builtin":"calc"}}}`)
+	t.Setenv("GATEWAY_TOKEN", "canary-0123456789")
+	configured(t, dir, `{"mcpServers":{"dead":{"command":"/no/such/program"},"secret":{"command":"/no/such/${GATEWAY_TOKEN}"},"broken":{"command":"${NO_SUCH_VARIABLE}"},"calc":{"builtin":"calc"}}}`)
 	url, errs := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0", "--log-format", "json")
 	tenon(t, "tools", url)
-	eventually(t, func() bool { return strings.Contains(errs.String(), "/no/such/program") })
+	eventually(t, func() bool {
+		return strings.Contains(errs.String(), "/no/such/program") && strings.Contains(errs.String(), `"server":"secret"`)
+	})
+	if strings.Contains(errs.String(), "canary") {
+		t.Errorf("a secret is in the log: %s", errs)
+	}
 	for _, line := range strings.Split(strings.TrimSpace(errs.String()), "\n") {
 		var event struct{ Time, Level, Msg string }
 		if err := json.Unmarshal([]byte(line), &event); err != nil || event.Msg == "" || event.Level == "" {

@@ -107,14 +107,67 @@ func TestGatewayReloads(t *testing.T) {
 	}
 }
 
+// TestGatewayReloadsSettings changes rules, limits, renames and sets while the
+// gateway runs. An invalid one changes nothing.
+func TestGatewayReloadsSettings(t *testing.T) {
+	dir := t.TempDir()
+	settings := func(text string) {
+		configured(t, dir, `{"mcpServers":{"calc":{"builtin":"calc"}},"gateway":{"audit":{"off":true},`+text+`}}`)
+	}
+	settings(`"rules":[{"effect":"allow","server":"calc"}]`)
+	url, errs := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0")
+	add := func(tool string) (ok bool, text string) {
+		code, out, e := tenon(t, "call", url, tool, "a=2", "b=3")
+		return code == 0, out + e
+	}
+	if ok, text := add("calc__add"); !ok {
+		t.Fatal(text)
+	}
+	settings(`"rules":[{"effect":"allow","server":"calc"},{"effect":"deny","tool":"add"}]`)
+	eventually(t, func() bool { ok, _ := add("calc__add"); return !ok })
+	settings(`"rules":[{"effect":"perhaps"}]`)
+	eventually(t, func() bool { return strings.Contains(errs.String(), "the old one stays in use") })
+	if ok, _ := add("calc__add"); ok {
+		t.Error("an invalid configuration has removed the rules")
+	}
+	settings(`"tools":{"calc__add":{"name":"plus"}},"sets":{"math":{"servers":["calc"]}}`)
+	eventually(t, func() bool { ok, _ := add("plus"); return ok })
+	if code, out, e := tenon(t, "tools", url+"/math"); code != 0 || !strings.Contains(out, "plus") {
+		t.Errorf("the new set: %d %s %s", code, out, e)
+	}
+	settings(`"limits":[{"tool":"add","rate":"1/h"}]`)
+	eventually(t, func() bool { ok, text := add("calc__add"); return !ok && strings.Contains(text, "retryAfter") })
+	if _, text := get(t, strings.TrimSuffix(url, "/mcp")+"/metrics", ""); !strings.Contains(text, `tool="add",outcome="limited"} `) {
+		t.Errorf("refused calls are not counted:\n%s", text)
+	}
+}
+
+// TestGatewayReloadNeedsApproval adds a program to a project's file while the
+// gateway runs: it is not started, although the gateway was started with -y.
+func TestGatewayReloadNeedsApproval(t *testing.T) {
+	project, started := t.TempDir(), filepath.Join(t.TempDir(), "started")
+	file := filepath.Join(project, ".mcp.json")
+	evil := script(t, t.TempDir(), "evil", "touch "+started)
+	write(t, file, `{"mcpServers":{"calc":{"builtin":"calc"}}}`)
+	url, errs := servingWith(t, "gateway", "-y", "--project", project, "--addr", "127.0.0.1:0")
+	write(t, file, `{"mcpServers":{"calc":{"builtin":"calc"},"evil":{"command":"`+evil+`"},"more":{"builtin":"demo"}}}`)
+	eventually(t, func() bool { return strings.Contains(errs.String(), "the configuration is in use") })
+	if _, err := os.Stat(started); err == nil || !strings.Contains(errs.String(), "is not approved") {
+		t.Errorf("the program was started, or the log does not say why not: %s", errs)
+	}
+	if _, out, _ := tenon(t, "tools", url); !strings.Contains(out, "calc__") || strings.Contains(out, "more__") {
+		t.Errorf("tools %s", out)
+	}
+}
+
 // TestGatewayReloadDropsNoCall (G24) replaces one server and removes another
 // while there are 1,000 open streams and calls in flight.
 func TestGatewayReloadDropsNoCall(t *testing.T) {
 	const streams, calls = 1000, 50
 	gone, stays := newGate(t), newGate(t)
 	dir := t.TempDir()
-	write := func(text string, args ...any) { configured(t, dir, fmt.Sprintf(`{"mcpServers":{`+text+`}}`, args...)) }
-	write(`"gone":{"url":%q},"stays":{"url":%q},"changed":{"builtin":"calc"}`, gone.url, stays.url)
+	servers := func(text string, args ...any) { configured(t, dir, fmt.Sprintf(`{"mcpServers":{`+text+`}}`, args...)) }
+	servers(`"gone":{"url":%q},"stays":{"url":%q},"changed":{"builtin":"calc"}`, gone.url, stays.url)
 	url, errs := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0", "--log-level", "debug")
 	conn, err := (&streamclient.Endpoint{URL: url}).Dial(t.Context(), (&client.Options{}).Profile())
 	if err != nil {
@@ -156,7 +209,7 @@ func TestGatewayReloadDropsNoCall(t *testing.T) {
 	}
 	eventually(t, func() bool { return gone.waiting.Load() == calls && stays.waiting.Load() == calls })
 	changed.Store(0)
-	write(`"stays":{"url":%q},"changed":{"builtin":"demo"},"added":{"builtin":"calc"}`, stays.url)
+	servers(`"stays":{"url":%q},"changed":{"builtin":"demo"},"added":{"builtin":"calc"}`, stays.url)
 	eventually(t, func() bool { return strings.Contains(errs.String(), "the configuration is in use") })
 	eventually(t, func() bool { return changed.Load() == streams })
 	if code, out, e := tenon(t, "call", url, "added__add", "a=2", "b=3"); code != 0 || !strings.Contains(out, "5") {
