@@ -33,8 +33,8 @@ func startGateway(t *testing.T, notify string, args ...string) *gatewayProcess {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	guard := time.AfterFunc(hangs, func() { cmd.Process.Kill() })
-	t.Cleanup(func() { guard.Stop(); cmd.Process.Kill() })
+	guard := time.AfterFunc(4*hangs, func() { cmd.Process.Kill() })
+	t.Cleanup(func() { guard.Stop(); cmd.Process.Kill(); cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err, p.errs)
@@ -53,9 +53,14 @@ func (p *gatewayProcess) end() int {
 func (p *gatewayProcess) calling(t *testing.T, tool string) <-chan int {
 	done := make(chan int, 1)
 	cmd := binary(t, "call", p.url, tool)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	guard := time.AfterFunc(4*hangs, func() { cmd.Process.Kill() })
 	go func() {
-		code, _, _ := output(t, cmd)
-		done <- code
+		cmd.Wait()
+		guard.Stop()
+		done <- cmd.ProcessState.ExitCode()
 	}()
 	return done
 }
