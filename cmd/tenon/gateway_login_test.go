@@ -370,3 +370,20 @@ func TestAPIKeysAreNotExchanged(t *testing.T) {
 		t.Error("a caller who is not authenticated has a token")
 	}
 }
+
+// Where rules hide the tool to log in, a call of an allowed tool asks.
+func TestGatewayLoginWithRules(t *testing.T) {
+	notes := newProtectedServer(t, newOAuthServer(t))
+	url, _ := servingEntries(t, `"notes":{"url":"`+notes.url()+`","oauth":{"login":"user"}}},"gateway":{"rules":[{"effect":"allow","server":"notes","tool":"whoami"}]`)
+	u := newGatewayUser(t, "me", url, "")
+	c := u.dial("2026-07-28")
+	if got := u.tools(c); len(got) != 0 {
+		t.Errorf("before the login: %q", got)
+	}
+	if got := u.call(c, "notes__whoami"); got != "you are me" || len(u.pages) != 1 {
+		t.Errorf("%s, %d pages", got, len(u.pages))
+	}
+	if got := u.tools(c); !slices.Equal(got, []string{"notes__whoami"}) {
+		t.Errorf("after the login: %q", got)
+	}
+}
