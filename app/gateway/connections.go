@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +21,10 @@ const (
 	// PerUser connections belong to one principal each. All callers that are not
 	// authenticated are one user.
 	PerUser Scope = "user"
+	// PerGrant connections belong to one principal with one set of scopes each:
+	// what the gateway gets for a token is not for other tokens of the same user
+	// that allow less.
+	PerGrant Scope = "grant"
 	// PerSession connections belong to one [mcp.Session] each. A caller without
 	// a session, which is a client of 2026-07-28 over HTTP, shares a connection
 	// with the other calls of its principal that have none.
@@ -47,10 +53,22 @@ type Connections struct {
 
 // key returns the key of the connection of a caller.
 func (s Scope) key(c *mcp.Caller) string {
-	if s == PerSession && c.Session != nil {
-		return "session\x00" + c.Session.ID() + "\x00" + c.Principal.Key()
+	switch {
+	case s == PerSession && c.Session != nil:
+		return "session\x00" + c.Session.ID() + "\x00" + GrantKey(c.Principal)
+	case s == PerGrant:
+		return "grant\x00" + GrantKey(c.Principal)
 	}
 	return "user\x00" + c.Principal.Key()
+}
+
+// GrantKey returns a key of a principal with its scopes, in any order.
+func GrantKey(p *mcp.Principal) string {
+	if p == nil {
+		return p.Key()
+	}
+	scopes := slices.Compact(slices.Sorted(slices.Values(p.Scopes)))
+	return p.Key() + "\x00" + strings.Join(scopes, " ")
 }
 
 // A pool has the connections of the callers of one server.

@@ -165,6 +165,27 @@ func TestEachUserHasAConnection(t *testing.T) {
 	})
 }
 
+// A token with fewer scopes does not get the connection of another one of its user.
+func TestEachGrantHasAConnection(t *testing.T) {
+	with := func(scopes ...string) mcp.Caller {
+		who := caller("ann")
+		p := *who.Principal
+		p.Scopes = scopes
+		who.Principal = &p
+		return who
+	}
+	pooled(t, Connections{Scope: PerGrant}, func(t *testing.T, r *Router, d *dialled) {
+		for _, who := range []mcp.Caller{with("read", "write"), with("read"), with("write", "read"), with("read", "read"), with()} {
+			if _, err := callAs(t.Context(), r, who, mcp.MethodToolsCall, `{"name":"a__x"}`); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := d.open(); len(got) != 3 {
+			t.Errorf("connections of %q; want three: read and write, read, none", got)
+		}
+	})
+}
+
 // TestEachSessionHasAConnection has two sessions of one user, a restored session,
 // and a client without sessions.
 func TestEachSessionHasAConnection(t *testing.T) {

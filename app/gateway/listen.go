@@ -39,7 +39,7 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 	sub := &subscription{wants: local, of: selectionOf(ctx), notify: c.OnNotification}
 	if r.table.Load().private {
-		sub.user, sub.session = PerUser.key(&c.Caller), PerSession.key(&c.Caller)
+		sub.user, sub.grant, sub.session = PerUser.key(&c.Caller), PerGrant.key(&c.Caller), PerSession.key(&c.Caller)
 	}
 	if c.OnNotification == nil {
 		sub.queue.Close()
@@ -320,7 +320,7 @@ type subscription struct {
 	notify func(mcp.Notification)
 	queue  notifyqueue.Queue[mcp.Notification]
 
-	user, session string // the client's keys in pools; empty if there are none
+	user, grant, session string // the client's keys in pools; empty if there are none
 }
 
 // uses reports whether the client uses a connection; nil stands for all of them.
@@ -332,6 +332,8 @@ func (s *subscription) uses(u *upstream) bool {
 		return true
 	case u.in.Scope == PerSession:
 		return u.lease.owner == s.session
+	case u.in.Scope == PerGrant:
+		return u.lease.owner == s.grant
 	}
 	return u.lease.owner == s.user
 }

@@ -73,7 +73,7 @@ type callerTokens struct {
 	issuer string // whose tokens are kept: API keys are not exchanged
 
 	mu    sync.Mutex
-	known map[string]callerToken // by the key of the principal
+	known map[string]callerToken // by [gateway.GrantKey]
 }
 
 type callerToken struct {
@@ -92,7 +92,10 @@ var errNoCallerToken = errors.New("the caller has no token; the gateway needs --
 
 // keep records the token of the caller of a call.
 func (t *callerTokens) keep(ctx context.Context, c *mcp.Call) {
-	token, who := protect.Token(ctx), c.Caller.Principal
+	t.record(protect.Token(ctx), c.Caller.Principal)
+}
+
+func (t *callerTokens) record(token string, who *mcp.Principal) {
 	if token == "" || who == nil || who.Issuer != t.issuer {
 		return
 	}
@@ -105,7 +108,7 @@ func (t *callerTokens) keep(ctx context.Context, c *mcp.Call) {
 	if len(t.known) >= maxCallerTokens {
 		maps.DeleteFunc(t.known, func(_ string, old callerToken) bool { return now.Sub(old.used) > callerTokenLife })
 	}
-	t.known[who.Key()] = callerToken{token, now}
+	t.known[gateway.GrantKey(who)] = callerToken{token, now}
 }
 
 // of returns the function that returns the token of a caller.
@@ -113,7 +116,7 @@ func (t *callerTokens) of(who *mcp.Principal) func(context.Context) (string, err
 	return func(context.Context) (string, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if known, ok := t.known[who.Key()]; ok && who != nil && time.Since(known.used) < callerTokenLife {
+		if known, ok := t.known[gateway.GrantKey(who)]; ok && who != nil && time.Since(known.used) < callerTokenLife {
 			return known.text, nil
 		}
 		return "", errNoCallerToken
@@ -156,6 +159,8 @@ func (g *gatewayCredentials) transport(entry config.Server) (http.RoundTripper, 
 // connections of their own, whatever the entry says.
 func callerScope(entry config.Server) gateway.Scope {
 	switch {
+	case entry.OAuth.NeedsCallerToken() && gateway.Scope(entry.Connection.Scope) != gateway.PerSession:
+		return gateway.PerGrant
 	case entry.Connection.PerCaller():
 		return gateway.Scope(entry.Connection.Scope)
 	case entry.OAuth.OnBehalf():

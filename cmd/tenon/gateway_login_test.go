@@ -320,6 +320,25 @@ func TestGatewayCredentialMistakes(t *testing.T) {
 	}
 }
 
+// A token that allows less is exchanged itself, and does not get what another
+// token of the same user got.
+func TestTokensOfAUserAreExchangedByTheirScopes(t *testing.T) {
+	tokens := callerTokens{issuer: "https://id.example"}
+	who := func(scopes ...string) *mcp.Principal {
+		return &mcp.Principal{ID: "ada", Issuer: "https://id.example", Scopes: scopes}
+	}
+	tokens.record("wide", who("read", "write"))
+	tokens.record("narrow", who("read"))
+	for token, p := range map[string]*mcp.Principal{"wide": who("write", "read"), "narrow": who("read")} {
+		if got, err := tokens.of(p)(t.Context()); err != nil || got != token {
+			t.Errorf("%v: %q, %v; want %q", p.Scopes, got, err, token)
+		}
+	}
+	if got, err := tokens.of(who())(t.Context()); err == nil {
+		t.Errorf("no scopes: %q", got)
+	}
+}
+
 // count returns the number of token requests of a kind.
 func (s *oauthServer) count(grant string) (n int) {
 	s.mu.Lock()
