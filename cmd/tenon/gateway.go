@@ -97,6 +97,9 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	if v.names != "server" && v.names != "plain" {
 		return usagef("--names must be server or plain, not %q", v.names)
 	}
+	if n := gatewayDepth(); n >= maxDepth {
+		return usagef("this gateway is behind %d others: an entry of the configuration leads back to the gateway. Remove it", n)
+	}
 	if err := p.useFrom(v.from); err != nil {
 		return err
 	}

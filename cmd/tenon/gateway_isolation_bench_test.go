@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -103,7 +102,7 @@ func gatewayOf(b *testing.B, servers map[string]string) *client.Client {
 		return at(b, url, mcp.Rev20260728)
 	case code := <-ended:
 		ended <- code
-		b.Fatal(fmt.Sprintf("the gateway ended with %d", code))
+		b.Fatalf("the gateway ended with %d", code)
 	case <-time.After(hangs):
 		b.Fatal("the gateway does not say its address")
 	}

@@ -160,6 +160,11 @@ func TestGatewayHidesOperationsBehindAuthorization(t *testing.T) {
 		code, out, _ := tenon(t, "gateway", "status", ops)
 		return code == 0 && strings.Contains(out, "calc")
 	})
+	for _, path := range []string{healthPath, readyPath, metricsPath} {
+		if code, body := get(t, ops+path, ""); code != 200 {
+			t.Errorf("%s at --ops-addr: %d %s", path, code, body)
+		}
+	}
 	if code, _, errs := tenon(t, "gateway", "--addr", "127.0.0.1:0", "--ops-addr", "0.0.0.0:0", "-s", "builtin:calc"); code != exitUsage || !strings.Contains(errs, "require authorization") {
 		t.Errorf("operations for everybody: %d %s", code, errs)
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +77,7 @@ func (g *gatewayRun) setFiles(files []string) {
 	defer g.mu.Unlock()
 	if !slices.Equal(files, g.files) {
 		g.files, g.applied = files, statesOf(files)
+		g.used = g.applied
 	}
 }
 
@@ -107,17 +110,35 @@ func statesOf(files []string) []fileState {
 func (g *gatewayRun) reload(ctx context.Context) {
 	now := g.fileStates()
 	g.mu.Lock()
+	err := settingsGone(g.files, g.used, now)
 	g.applied = now
 	g.mu.Unlock()
-	if err := g.apply(ctx); err != nil {
+	if err == nil {
+		err = g.apply(ctx)
+	}
+	if err != nil {
 		if ctx.Err() == nil {
 			g.refused.Add(1)
 			g.log.Error("the new configuration is not used; the old one stays in use", "error", err)
 		}
 		return
 	}
+	g.mu.Lock()
+	g.used = now
+	g.mu.Unlock()
 	g.reloads.Add(1)
 	g.log.Info("the configuration is in use")
+}
+
+// settingsGone returns an error if the file with the rules is gone: the gateway was
+// started with it, and without rules everything would be allowed.
+func settingsGone(files []string, before, now []fileState) error {
+	for i, name := range files {
+		if filepath.Base(name) == "tenon.json" && i < len(before) && i < len(now) && before[i] != (fileState{}) && now[i] == (fileState{}) {
+			return fmt.Errorf("%s is gone; write an empty object to it if you want no settings", name)
+		}
+	}
+	return nil
 }
 
 // gatewayLog returns the log of a gateway: one line for each event, without

@@ -107,6 +107,25 @@ func TestGatewayReloads(t *testing.T) {
 	}
 }
 
+// Without its file the gateway would have no rules, and allow everything.
+func TestGatewayKeepsRulesWhenTheirFileIsGone(t *testing.T) {
+	dir := t.TempDir()
+	configured(t, dir, `{"gateway":{"audit":{"off":true},"rules":[{"effect":"allow","principal":"user:nobody"}]}}`)
+	url, errs := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0", "-s", "builtin:calc")
+	if err := os.Remove(filepath.Join(dir, "tenon.json")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return strings.Contains(errs.String(), "tenon.json is gone") })
+	if _, out, _ := tenon(t, "tools", url, "--format", "json"); strings.Contains(out, "calc__") {
+		t.Errorf("without the file everything is allowed: %s", out)
+	}
+	configured(t, dir, `{"gateway":{"audit":{"off":true}}}`)
+	eventually(t, func() bool {
+		_, out, _ := tenon(t, "tools", url, "--format", "json")
+		return strings.Contains(out, "calc__add")
+	})
+}
+
 // TestGatewayReloadsSettings changes rules, limits, renames and sets while the
 // gateway runs. An invalid one changes nothing.
 func TestGatewayReloadsSettings(t *testing.T) {

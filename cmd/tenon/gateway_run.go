@@ -53,6 +53,7 @@ type gatewayRun struct {
 	closed  bool
 	files   []string    // of the configuration
 	applied []fileState // of the files, when they were last read
+	used    []fileState // of the files, when they were last used
 
 	access *gatewayAccess // the links that decide who may what
 }

@@ -75,6 +75,7 @@ func (g *gatewayRun) listenOps() (*http.Server, error) {
 		return nil, usageError{fmt.Errorf("--ops-addr: %w", err)}
 	}
 	mux := http.NewServeMux()
+	mux.Handle(healthPath, &health{})
 	g.mountOps(mux, true)
 	var h http.Handler = mux
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
@@ -84,6 +85,7 @@ func (g *gatewayRun) listenOps() (*http.Server, error) {
 			return nil, err
 		}
 		open := http.NewServeMux()
+		open.Handle(healthPath, &health{})
 		g.mountOps(open, false)
 		open.Handle(metricsPath, guard.Wrap(mux))
 		open.Handle(statusPath, guard.Wrap(mux))
