@@ -47,7 +47,7 @@ race: servers npm ## the tests, under the race detector
 	@[ -d ../shared/protocol/schema ] || echo "left out: what is held against the published schemas, which are not in ../shared/protocol"
 	@[ -n "$$JSON_SCHEMA_TEST_SUITE" ] || echo "left out: the JSON Schema test suite (JSON_SCHEMA_TEST_SUITE does not say where it is)"
 	@echo "== go test -race"
-	@MUST_RUN=1 $(GO) test -race -p 4 -timeout 25m $$($(GO) list ./... | grep -v /test/)
+	@MUST_RUN=1 $(GO) test -race -timeout 25m $$($(GO) list ./... | grep -v /test/)
 
 collector: ## the OpenTelemetry collector's receiver reads what the gateway exports
 	@echo "== collector"

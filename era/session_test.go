@@ -2,6 +2,8 @@ package era_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -12,13 +14,16 @@ import (
 // TestCallsOfAStreamShareASession has clients of both eras make calls on streams of
 // their own: the Handler sees one session for each stream, and its end.
 func TestCallsOfAStreamShareASession(t *testing.T) {
-	var seen []*mcp.Session
+	var mu sync.Mutex
+	var all []*mcp.Session // guarded by mu: the notification is handled beside the calls
 	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method == mcp.MethodDiscover {
 			return mcp.Result{Body: []byte(`{"capabilities":{"tools":{}}}`)}, nil
 		}
 		if c.Method == mcp.MethodToolsList || c.Method == "notifications/x" {
-			seen = append(seen, c.Caller.Session)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, c.Caller.Session)
 		}
 		return mcp.Result{Body: []byte(`{"tools":[]}`)}, nil
 	})
@@ -35,7 +40,9 @@ func TestCallsOfAStreamShareASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen = nil
+		mu.Lock()
+		all = nil
+		mu.Unlock()
 		for range 2 {
 			if _, err := conn.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList}); err != nil {
 				t.Fatal(err)
@@ -47,6 +54,9 @@ func TestCallsOfAStreamShareASession(t *testing.T) {
 		if _, err := conn.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList}); err != nil {
 			t.Fatal(err)
 		}
+		mu.Lock()
+		seen := slices.Clone(all)
+		mu.Unlock()
 		if len(seen) < 3 || seen[0] == nil {
 			t.Fatalf("%s: sessions %v", revision, seen)
 		}
