@@ -140,7 +140,7 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 }
 
 // chain puts the links of the gateway before h, in the order of a call: limit,
-// audit, policy, guard. Search comes before them, so that what a client finds and
+// audit, policy, limits of what is used, guard. Search comes before them, so that what a client finds and
 // invokes with it passes them too: see searching. Names says whose the names in
 // calls are.
 func (g *gatewayRun) chain(c *config.Config, guard *gatewayGuard, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
@@ -149,7 +149,8 @@ func (g *gatewayRun) chain(c *config.Config, guard *gatewayGuard, h mcp.Handler,
 	if err != nil {
 		return nil, err
 	}
-	return mcp.Chain(h, g.access.limit(&s, names), audit, g.access.policy(&s, names), g.access.owners, g.p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
+	limitAll, limitAllowed := g.access.limit(&s, names)
+	return mcp.Chain(h, limitAll, audit, g.access.policy(&s, names), limitAllowed, g.access.owners, g.p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no

@@ -57,9 +57,11 @@ func (a *gatewayAccess) policy(s *config.Gateway, names gateway.Resolver) mcp.Mi
 	return gateway.Policy(rules, names, &gateway.PolicyOptions{GroupClaim: s.GroupClaim})
 }
 
-// limit returns the link that bounds calls.
-func (a *gatewayAccess) limit(s *config.Gateway, names gateway.Resolver) mcp.Middleware {
-	var limits []gateway.Limit
+// limit returns the links that bound calls: all requests, and those of servers and
+// what they offer. The latter is for after the policy, so that nobody uses up, or
+// finds out by the error, the limit of something that the rules deny him.
+func (a *gatewayAccess) limit(s *config.Gateway, names gateway.Resolver) (all, allowed mcp.Middleware) {
+	var general, specific []gateway.Limit
 	per := map[string]gateway.PerWhat{"tool": gateway.PerTool, "all": gateway.PerAll}
 	known := map[string]bool{}
 	for _, l := range s.Limits {
@@ -69,10 +71,15 @@ func (a *gatewayAccess) limit(s *config.Gateway, names gateway.Resolver) mcp.Mid
 			continue
 		}
 		known[name] = true
-		limits = append(limits, gateway.Limit{Match: gatewayMatch(l.GatewayMatch), Name: name,
+		to := &specific
+		if l.Server == "" && l.Tool == "" && l.Prompt == "" && l.Resource == "" {
+			to = &general
+		}
+		*to = append(*to, gateway.Limit{Match: gatewayMatch(l.GatewayMatch), Name: name,
 			Rate: l.Rate, Period: l.Period, Burst: l.Burst, Concurrency: l.Concurrency, Per: per[l.Per]})
 	}
-	return gateway.Limits(limits, names, &gateway.LimitOptions{Store: a.counts, GroupClaim: s.GroupClaim, Log: a.log})
+	o := &gateway.LimitOptions{Store: a.counts, GroupClaim: s.GroupClaim, Log: a.log}
+	return gateway.Limits(general, names, o), gateway.Limits(specific, names, o)
 }
 
 // audit returns the link that records calls.

@@ -368,6 +368,24 @@ func TestGatewayLimits(t *testing.T) {
 	}
 }
 
+// A caller whom the rules deny a server neither spends its limit nor learns by it
+// that the server is there.
+func TestDeniedCallersSpendNoLimit(t *testing.T) {
+	g, keys := ruledGateway(t, `{"rules":[{"effect":"allow","principal":"key:ada"}],"limits":[{"server":"notes","rate":"1/h","per":"all"}]}`, map[string]string{"ada": "dev", "bob": "dev"})
+	there, _, first := g.call(t, keys["bob"], "notes__read", "{}")
+	for range 3 {
+		if code, _, body := g.call(t, keys["bob"], "notes__read", "{}"); code != there || body != first {
+			t.Errorf("denied: %d %s, then %d %s", there, first, code, body)
+		}
+	}
+	if code, _, body := g.call(t, keys["ada"], "notes__read", "{}"); code != 200 {
+		t.Errorf("allowed: %d %s", code, body)
+	}
+	if code, _, _ := g.call(t, keys["ada"], "notes__read", "{}"); code != 429 {
+		t.Errorf("the limit does not count: %d", code)
+	}
+}
+
 // TestGatewayAudit records who did what, without secrets, and serves nothing while
 // that fails.
 func TestGatewayAudit(t *testing.T) {
