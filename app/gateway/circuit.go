@@ -158,7 +158,11 @@ func (b *breaker) failed(ctx context.Context, next mcp.Handler, err error) {
 		return
 	}
 	defer b.probing.Store(false)
-	if b.probe(ctx, next) == nil {
+	unanswered := b.probe(ctx, next)
+	switch {
+	case ctx.Err() != nil:
+		return // nothing is known
+	case unanswered == nil:
 		b.works()
 		return
 	}

@@ -317,3 +317,23 @@ func TestHungNeighbourCostsNothing(t *testing.T) {
 		}
 	})
 }
+
+// A caller who gives up while the server is pinged says nothing about the server.
+func TestCancelledProbeKeepsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBreaker("s", 0)
+		b.failures.Store(maxFailures - 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		h := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			if c.Method == mcp.MethodPing {
+				<-ctx.Done()
+				return mcp.Result{}, ctx.Err()
+			}
+			return mcp.Result{}, errors.New("reset")
+		})
+		if _, err := b.serve(ctx, h, &mcp.Call{Method: mcp.MethodToolsCall}); err == nil || b.failures.Load() != maxFailures {
+			t.Errorf("%v, and %d failures count", err, b.failures.Load())
+		}
+	})
+}

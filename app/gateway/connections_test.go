@@ -446,3 +446,38 @@ func TestUpdateClosesConnections(t *testing.T) {
 		}
 	})
 }
+
+// A subscription that is older than the first server with connections of its
+// callers hears of its changes.
+func TestOlderSubscriptionHearsOfOwnConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialled{}
+		shared := Upstream{Name: "a", Handler: &fake{tools: toolsOf(``)}}
+		r, err := NewRouter([]Upstream{shared}, &Options{Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		var heard int
+		_, err = r.Serve(t.Context(), &mcp.Call{Method: mcp.MethodSubscriptionsListen, Caller: caller("ada"), Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
+			OnNotification: func(mcp.Notification) { heard++ }, Detach: func(func()) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Update([]Upstream{shared, {Name: "b", Connections: &Connections{Scope: PerUser, Dial: d.dial}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList, Caller: caller("ada")}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		heard = 0
+		(*d.of("ada").notify.Load())(mcp.Notification{Method: mcp.NotificationToolsListChanged})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if heard != 1 {
+			t.Errorf("%d notifications; want 1", heard)
+		}
+	})
+}

@@ -38,9 +38,7 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, ctx.Err() // see [mcp.Call].Detach
 	}
 	sub := &subscription{wants: local, of: selectionOf(ctx), notify: c.OnNotification}
-	if r.table.Load().private {
-		sub.user, sub.grant, sub.session = PerUser.key(&c.Caller), PerGrant.key(&c.Caller), PerSession.key(&c.Caller)
-	}
+	sub.user, sub.grant, sub.session = PerUser.key(&c.Caller), PerGrant.key(&c.Caller), PerSession.key(&c.Caller)
 	if c.OnNotification == nil {
 		sub.queue.Close()
 	}
@@ -320,7 +318,7 @@ type subscription struct {
 	notify func(mcp.Notification)
 	queue  notifyqueue.Queue[mcp.Notification]
 
-	user, grant, session string // the client's keys in pools; empty if there are none
+	user, grant, session string // the client's keys in pools
 }
 
 // uses reports whether the client uses a connection; nil stands for all of them.

@@ -195,8 +195,18 @@ func (g *gatewayCredentials) dialLogin(entry config.Server, o *connect.Options, 
 	o.Tokens, o.Account, o.NoLogin = g.store(), own.Account(), true
 	entry.Disabled = true // until there is a login
 	s := connect.New(entry, o)
-	needsLogin := gateway.RequireLogin(gateway.LoginOptions{Server: entry.Name, Login: own, Connect: s.Restart, Disconnect: s.Disable})
+	needsLogin := gateway.RequireLogin(gateway.LoginOptions{Server: entry.Name, Login: own, Connect: s.Restart, Disconnect: s.Disable, Wait: loginWait(entry.Timeout)})
 	return mcp.ChainConn(s, needsLogin, guard), nil
+}
+
+// loginWait returns how long a call waits for a login: less than the idle timeout of
+// calls, so that the client is asked again instead.
+func loginWait(timeout time.Duration) time.Duration {
+	const usual = 50 * time.Second
+	if timeout > 0 && timeout < usual*6/5 {
+		return timeout * 5 / 6
+	}
+	return usual
 }
 
 // serveLogins returns the pages at which users log in, by their paths. Guard is
