@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -195,6 +197,17 @@ func featureOf(ctx context.Context, c *mcp.Call, names Resolver) (t feature, nam
 	return feature{kind, server, own}, true
 }
 
+// short returns a name for a key: a long one, which a client may have invented, is
+// replaced by its digest.
+func short(name string) string {
+	const longest = 256
+	if len(name) <= longest {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // bucket returns what counts a call.
 func (l *Limit) bucket(c *mcp.Call, t feature) Bucket {
 	b := Bucket{LimitKey: LimitKey{Limit: l.Name}, Burst: float64(l.Burst)}
@@ -211,7 +224,7 @@ func (l *Limit) bucket(c *mcp.Call, t feature) Bucket {
 		b.Issuer, b.Principal = p.Issuer, p.ID
 	}
 	if l.Per == PerTool {
-		b.Kind, b.Server, b.Own = t.kind, t.server, t.own
+		b.Kind, b.Server, b.Own = t.kind, t.server, short(t.own)
 		if !isCoreKind(t.kind) {
 			b.Own = ""
 		}

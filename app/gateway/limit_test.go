@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -185,5 +186,15 @@ func BenchmarkPolicyAndLimits(b *testing.B) {
 		if _, err := h.Serve(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// A client may invent names of any length; what is counted stays small.
+func TestLongNamesAreCountedByDigest(t *testing.T) {
+	l := &Limit{Name: "l", Rate: 1, Period: time.Hour, Per: PerTool}
+	a, b := strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20)+"y"
+	of := func(name string) string { return l.bucket(&mcp.Call{}, feature{"uri", "s", name}).Own }
+	if len(of(a)) > 256 || of(a) == of(b) || of("short") != "short" {
+		t.Errorf("keys %q, %q", of(a), of(b))
 	}
 }

@@ -177,10 +177,10 @@ func subject(c *mcp.Call) (name, kind string) {
 func (o *Observer) caller(c *mcp.Call, now time.Time) *observedCaller {
 	key := callerKey{revision: string(c.Caller.Revision)}
 	if info := c.Caller.Client; info != nil {
-		key.client, key.version = info.Name, info.Version
+		key.client, key.version = clip(info.Name), clip(info.Version)
 	}
 	if p := c.Caller.Principal; p != nil {
-		key.principal, key.issuer = p.ID, p.Issuer
+		key.principal, key.issuer = clip(p.ID), clip(p.Issuer)
 	}
 	by := o.callers[key]
 	if by != nil {
@@ -189,7 +189,7 @@ func (o *Observer) caller(c *mcp.Call, now time.Time) *observedCaller {
 	if len(o.callers) >= observedCallers {
 		o.forget()
 	}
-	by = &observedCaller{CallerStatus{Client: clip(key.client), Version: clip(key.version), Revision: c.Caller.Revision, Principal: clip(key.principal), Issuer: clip(key.issuer), Since: now, Last: now}}
+	by = &observedCaller{CallerStatus{Client: key.client, Version: key.version, Revision: c.Caller.Revision, Principal: key.principal, Issuer: key.issuer, Since: now, Last: now}}
 	o.callers[key] = by
 	return by
 }

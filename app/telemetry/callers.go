@@ -39,6 +39,7 @@ const (
 type callers struct {
 	known atomic.Pointer[map[callerKey]*callerCount]
 	mu    sync.Mutex
+	full  time.Time // no new ones until then
 }
 
 // add counts a call. When there are too many callers, those that were quiet for an
@@ -46,10 +47,10 @@ type callers struct {
 func (c *callers) add(of *mcp.Caller, now time.Time) {
 	key := callerKey{revision: of.Revision}
 	if of.Client != nil {
-		key.name, key.version = of.Client.Name, of.Client.Version
+		key.name, key.version = textclip.Clip(of.Client.Name, maxLabel), textclip.Clip(of.Client.Version, maxLabel)
 	}
 	if p := of.Principal; p != nil {
-		key.issuer, key.principal = p.Issuer, p.ID
+		key.issuer, key.principal = textclip.Clip(p.Issuer, maxLabel), textclip.Clip(p.ID, maxLabel)
 	}
 	n := c.get(key)
 	if n == nil {
@@ -74,6 +75,9 @@ func (c *callers) make(key callerKey, now time.Time) *callerCount {
 	if n := c.get(key); n != nil {
 		return n
 	}
+	if now.Before(c.full) {
+		return nil
+	}
 	next := map[callerKey]*callerCount{}
 	if m := c.known.Load(); m != nil {
 		maps.Copy(next, *m)
@@ -84,6 +88,7 @@ func (c *callers) make(key callerKey, now time.Time) *callerCount {
 		})
 	}
 	if len(next) >= maxCallers {
+		c.full = now.Add(time.Minute)
 		return nil
 	}
 	n := new(callerCount)
@@ -98,8 +103,8 @@ func (t *Telemetry) Callers() []Caller {
 	all := []Caller{}
 	if m := t.callers.known.Load(); m != nil {
 		for key, n := range *m {
-			client := strings.TrimSpace(textclip.Clip(key.name, maxLabel) + " " + textclip.Clip(key.version, maxLabel))
-			all = append(all, Caller{client, textclip.Clip(key.principal, maxLabel), key.revision, n.calls.Load(), time.Unix(0, n.last.Load())})
+			client := strings.TrimSpace(key.name + " " + key.version)
+			all = append(all, Caller{client, key.principal, key.revision, n.calls.Load(), time.Unix(0, n.last.Load())})
 		}
 	}
 	slices.SortFunc(all, func(a, b Caller) int {
