@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -290,26 +289,12 @@ func (g *guard) lookUp(ctx context.Context, c *mcp.Call, l *pinnedList) error {
 func (g *guard) read(caller mcp.Caller, l *pinnedList) error {
 	ctx, cancel := context.WithTimeout(g.pins.ctx, readLimit)
 	defer cancel()
-	c := mcp.Call{Method: l.method, Caller: caller}
-	size := 0
-	for range maxPages {
-		res, err := g.list(ctx, &c, l)
-		if err != nil {
-			if hasNone(err) {
-				return nil
-			}
-			return err
-		}
-		cursor := rawjson.Lookup(res.Body, "nextCursor")
-		if cursor == nil || rawjson.IsNull(cursor) {
-			return nil
-		}
-		if size += len(res.Body); size > maxItems {
-			return errTooLong
-		}
-		c.Params = append(append([]byte(`{"cursor":`), cursor...), '}')
+	page := func(ctx context.Context, c *mcp.Call) (mcp.Result, error) { return g.list(ctx, c, l) }
+	err := readPages(ctx, mcp.Call{Method: l.method, Caller: caller}, maxItems, page, func(mcp.Result) error { return nil })
+	if err != nil && hasNone(err) {
+		return nil
 	}
-	return errors.New("the list has too many pages")
+	return err
 }
 
 // checkAgain reads the lists in the background after a pause, one goroutine at a

@@ -88,20 +88,11 @@ func (h *headerCheck) headers(ctx context.Context, c *mcp.Call, name string) []s
 
 // readList reads all pages of the list. What cannot be read is left to the call.
 func (h *headerCheck) readList(ctx context.Context, c *mcp.Call) {
-	const maxPages = 1000
-	list := &mcp.Call{Method: mcp.MethodToolsList, Caller: c.Caller}
-	for range maxPages {
-		res, err := h.next.Serve(ctx, list)
-		if err != nil {
-			return
-		}
+	list := mcp.Call{Method: mcp.MethodToolsList, Caller: c.Caller}
+	_ = readPages(ctx, list, maxSearched, h.next.Serve, func(res mcp.Result) error {
 		h.learn(res.Body)
-		cursor := rawjson.Lookup(res.Body, "nextCursor")
-		if !rawjson.IsString(cursor) {
-			return
-		}
-		list = &mcp.Call{Method: mcp.MethodToolsList, Caller: c.Caller, Params: append(append([]byte(`{"cursor":`), cursor...), '}')}
-	}
+		return nil
+	})
 }
 
 // learn remembers the headers of a page of tools. Most pages have none, which a

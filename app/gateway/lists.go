@@ -371,36 +371,21 @@ func newPages(u *upstream, l listKind) *pages {
 // read reads all pages with a call.
 func (p *pages) read(ctx context.Context, c mcp.Call) error {
 	p.ttl = time.Hour
-	c.Params = nil
-	var seen map[string]bool // cursors
-	for range maxPages {
-		res, err := p.u.serve(ctx, &c)
-		if err != nil {
-			if hasNone(err) && protocol.IsCore(c.Method) {
-				return nil
-			}
-			return err
-		}
+	err := readPages(ctx, c, 0, p.u.serve, func(res mcp.Result) error {
 		p.ttl = min(p.ttl, res.Cache.TTL)
 		p.add(res.Body)
 		if len(p.items) > maxItems {
 			return errTooLong
 		}
-		cursor := rawjson.Lookup(res.Body, "nextCursor")
-		if cursor == nil || rawjson.IsNull(cursor) {
-			p.declareTasks()
-			return nil
-		}
-		if seen[string(cursor)] {
-			return errRepeats
-		}
-		if seen == nil {
-			seen = map[string]bool{}
-		}
-		seen[string(cursor)] = true
-		c.Params = append(append([]byte(`{"cursor":`), cursor...), '}')
+		return nil
+	})
+	switch {
+	case err != nil && hasNone(err) && protocol.IsCore(c.Method):
+		return nil
+	case err == nil:
+		p.declareTasks()
 	}
-	return errTooManyPages
+	return err
 }
 
 // hasNone reports whether a server says that it does not have the method.

@@ -129,20 +129,15 @@ func (s *searcher) search(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 func (s *searcher) readAll(ctx context.Context, of *mcp.Call) (pages []json.RawMessage, server *mcp.Implementation, err error) {
 	c := *of
 	c.Method, c.Params, c.Headers, c.Progress, c.OnNotification = mcp.MethodToolsList, nil, nil, false, nil
-	for range maxPages {
-		res, err := s.next.Serve(ctx, &c)
-		if err != nil {
-			return nil, nil, err
-		}
-		pages = append(pages, res.Body)
-		cursor := rawjson.Lookup(res.Body, "nextCursor")
-		if cursor == nil || rawjson.IsNull(cursor) {
-			return pages, res.Server, nil
-		}
-		c.Params = append(append([]byte(`{"cursor":`), cursor...), '}')
-	}
-	return nil, nil, errTooManyPages
+	err = readPages(ctx, c, maxSearched, s.next.Serve, func(res mcp.Result) error {
+		pages, server = append(pages, res.Body), res.Server
+		return nil
+	})
+	return pages, server, err
 }
+
+// maxSearched bounds the tools that are searched, in bytes.
+const maxSearched = 64 << 20
 
 // maxFound is the size of a search result in bytes.
 const maxFound = 48 << 10
