@@ -276,7 +276,7 @@ func TestUnfinishedCallsKeepTheirConnection(t *testing.T) {
 				t.Error(err)
 			}
 			one := d.of(name)
-			one.other = func(context.Context, *mcp.Call) (mcp.Result, error) { return result() }
+			one.change(func() { one.other = func(context.Context, *mcp.Call) (mcp.Result, error) { return result() } })
 			_, _ = callAs(t.Context(), r, caller(name), mcp.MethodToolsCall, `{"name":"a__x"}`)
 		}
 		for _, step := range []struct {
@@ -396,7 +396,7 @@ func TestHungConnectionIsReplaced(t *testing.T) {
 			_, _ = callAs(t.Context(), r, caller(name), mcp.MethodToolsList, `{}`)
 		}
 		first := d.of("ann")
-		first.other = block
+		first.change(func() { first.other = block })
 		_, err := callAs(t.Context(), r, caller("ann"), mcp.MethodToolsCall, `{"name":"a__x"}`)
 		if err == nil || !strings.Contains(err.Error(), "no response") {
 			t.Errorf("the call at the connection that hangs: %v", err)

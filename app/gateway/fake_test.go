@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ type fake struct {
 	listen       func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	other        func(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	dead         atomic.Bool
+	mu           sync.Mutex   // guards the handlers of a fake that is in use; see change
 	reads        atomic.Int32 // counts tools/list
 	listens      atomic.Int32
 }
@@ -45,11 +47,20 @@ func ack(c *mcp.Call) {
 	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 }
 
+// change changes the handlers of a fake that is in use.
+func (f *fake) change(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
 func (f *fake) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if f.dead.Load() {
 		return mcp.Result{}, io.ErrUnexpectedEOF
 	}
-	handle := f.other
+	f.mu.Lock()
+	handle, tools, listen := f.other, f.tools, f.listen
+	f.mu.Unlock()
 	switch c.Method {
 	case mcp.MethodDiscover:
 		declares := f.declares
@@ -59,10 +70,10 @@ func (f *fake) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{Body: json.RawMessage(`{"capabilities":` + declares + `,"instructions":"` + f.instructions + `"}`)}, nil
 	case mcp.MethodToolsList:
 		f.reads.Add(1)
-		handle = f.tools
+		handle = tools
 	case mcp.MethodSubscriptionsListen:
 		f.listens.Add(1)
-		handle = f.listen
+		handle = listen
 		if handle == nil {
 			handle = block
 		}

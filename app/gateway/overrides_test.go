@@ -70,7 +70,7 @@ func TestLaterToolDoesNotTakeARename(t *testing.T) {
 	sql := &fake{tools: toolsOf(tool("stop")), other: echo}
 	routedWith(t, o, map[string]*fake{"notes": {tools: toolsOf(tool("add")), other: echo}, "sql": sql}, func(t *testing.T, r *Router) {
 		wantTools(t, r, `{"name":"sql__run"},{"name":"sql__stop"}`)
-		sql.tools = toolsOf(tool("run") + "," + tool("stop"))
+		sql.change(func() { sql.tools = toolsOf(tool("run") + "," + tool("stop")) })
 		r.table.Load().upstreams[1].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
 		synctest.Wait()
 		wantTools(t, r, `{"name":"sql__run"},{"name":"sql__stop"}`)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -129,13 +130,16 @@ func TestSetOfNames(t *testing.T) {
 
 // TestSetHasInstructionsOfItsServers also checks the notifications of clients.
 func TestSetHasInstructionsOfItsServers(t *testing.T) {
-	heard := map[string]int{}
+	var mu sync.Mutex
+	heard := map[string]int{} // guarded by mu: servers are notified at the same time
 	servers := map[string]*fake{"a": full("a"), "b": full("b"), "c": full("c")}
 	for name, f := range servers {
 		other := f.other
 		f.other = func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			if c.IsNotification {
+				mu.Lock()
 				heard[name]++
+				mu.Unlock()
 			}
 			return other(ctx, c)
 		}
@@ -184,7 +188,7 @@ func TestSetListsFollowChanges(t *testing.T) {
 	routed(t, map[string]*fake{"a": a, "b": full("b")}, func(t *testing.T, r *Router) {
 		h := mcp.Chain(r, Within(Set{Tools: []string{"a__*"}}))
 		for _, tools := range []string{tool("x"), tool("x") + "," + tool("y"), tool("y")} {
-			a.tools = toolsOf(tools)
+			a.change(func() { a.tools = toolsOf(tools) })
 			r.table.Load().upstreams[0].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
 			res, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList})
 			if want := `{"tools":[` + strings.ReplaceAll(tools, `"name":"`, `"name":"a__`) + `]}`; err != nil || string(res.Body) != want {
