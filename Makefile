@@ -28,12 +28,13 @@ vet:
 	@GOOS=darwin $(GO) vet ./...
 	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
-servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, tmux, patch, zsh, fish, dbus-daemon), installed where root can
+servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, tmux, patch, zsh, fish, dbus-daemon, systemd-analyze), installed where root can
 	@want=""; \
 	[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || want="$$want nginx-light"; \
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || want="$$want postgresql-15"; \
 	[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || want="$$want mariadb-server-core mariadb-client-core"; \
 	for tool in tmux patch zsh fish dbus-daemon; do command -v $$tool >/dev/null || want="$$want $$tool"; done; \
+	command -v systemd-analyze >/dev/null || want="$$want systemd"; \
 	if [ -z "$$want" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "missing:$$want (as root, make servers installs them)"; exit 1; fi; \
 	echo "== installing$$want"; \

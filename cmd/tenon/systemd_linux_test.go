@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 // TestSystemdUnit has systemd check the unit that we ship.
 func TestSystemdUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("systemd-analyze is not installed (Debian: systemd)")
+		needtest.Missing(t, "systemd-analyze is not installed (Debian: systemd)")
 	}
 	unit, err := os.ReadFile(filepath.Join("..", "..", "deploy", "tenon-gateway.service"))
 	if err != nil {

@@ -4,9 +4,9 @@
 //	keys, err := sealed.KeyFile("/run/secrets/logins.key")
 //	store := &sealed.Files{Dir: "/var/lib/tenon/logins", Keys: keys}
 //
-// Whoever reads the files, a backup of them for instance, learns neither the
-// tokens nor the users. Whoever can write them can delete a token, or restore an
-// older one, but cannot forge one or give a user the token of another.
+// A person who can read the files, or a backup of them, learns neither the tokens
+// nor the users. A person who can write them can delete a token or restore an older
+// one, but cannot forge one or give a user the token of another.
 package sealed
 
 import (
