@@ -75,6 +75,10 @@ var importRules = map[string]importRule{
 
 	"ext/servercard": {on: []string{"mcp"}, why: "a card is a document: anybody may read or publish one, with any transport"},
 
+	"cluster":                  {on: []string{"cluster/internal/mailbox"}, why: "what replicas share is an interface: a program that has one process links no database"},
+	"cluster/internal/mailbox": {why: "it delivers bytes to one receiver and does not know who publishes them"},
+	"cluster/storetest":        {on: []string{"cluster"}, why: "test support for stores of a cluster, also those of others"},
+
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
@@ -163,7 +167,7 @@ var importRules = map[string]importRule{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
 
 type listed struct {
 	ImportPath string

@@ -1,0 +1,2 @@
+// Package storetest tests implementations of [cluster.Store].
+package storetest
