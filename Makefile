@@ -91,7 +91,7 @@ host: npm ## the host end to end, with scripted models and real servers
 login: ## a login with a real authorization server in a real browser
 	@echo "== login (the authorization server goes to test/login/node/node_modules, the browser is Debian's chromium)"
 	@./test/login/install.sh
-	@cd test/login && MUST_RUN=1 $(GO) test -timeout 20m ./...
+	@cd test/login && MUST_RUN=1 $(GO) test -count=1 -timeout 20m ./...
 
 page: ## the page in a real browser
 	@echo "== the page (axe-core goes to test/page/node/node_modules, the browser is Debian's chromium)"

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,40 +18,36 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// buildTenon builds the program once for all tests.
-var buildTenon = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "tenon-login-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "tenon")
+// buildTenon builds the program for a test and returns its path.
+func buildTenon(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tenon")
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/tenon")
 	cmd.Dir = filepath.Join("..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+		t.Fatalf("%v: %s", err, out)
 	}
-	return path, nil
-})
+	return path
+}
 
-// startGateway runs tenon gateway in front of a server to which each user logs in,
-// until the test ends. It returns the URL of the gateway and the folder of its
-// configuration.
-func startGateway(t *testing.T, p *provider, server string) (url, folder string) {
+// A gatewayProcess is a running tenon gateway.
+type gatewayProcess struct {
+	url    string
+	folder string // of its configuration
+	log    *wire  // its standard error
+}
+
+// startGateway runs tenon gateway with the content of a tenon.json until the test
+// ends.
+func startGateway(t *testing.T, program, file string, args ...string) *gatewayProcess {
 	t.Helper()
-	program, err := buildTenon()
-	if err != nil {
+	g := &gatewayProcess{folder: t.TempDir(), log: &wire{}}
+	if err := os.WriteFile(filepath.Join(g.folder, "tenon.json"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(filepath.Dir(program)) })
-	folder = t.TempDir()
-	entry := fmt.Sprintf(`{"mcpServers": {"files": {"url": %q, "oauth": {"login": "user"}}}}`, server)
-	if err := os.WriteFile(filepath.Join(folder, "tenon.json"), []byte(entry), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "gateway", "--addr", "127.0.0.1:0", "--auth-issuer", p.issuer, "--auth-scope", "read", "--project", t.TempDir())
-	cmd.Env = append(os.Environ(), "TENON_CONFIG_DIR="+folder)
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	cmd := exec.Command(program, append([]string{"gateway", "--addr", "127.0.0.1:0", "--project", t.TempDir()}, args...)...)
+	cmd.Env = append(os.Environ(), "TENON_CONFIG_DIR="+g.folder)
+	cmd.Stderr = g.log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -64,15 +59,16 @@ func startGateway(t *testing.T, p *provider, server string) (url, folder string)
 		_ = cmd.Process.Signal(syscall.SIGINT)
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("tenon gateway, standard error:\n%s", complaints.String())
+			t.Logf("tenon gateway, standard error:\n%s", g.log)
 		}
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	_, url, ok := strings.Cut(strings.TrimSpace(line), " at ")
 	if err != nil || !ok {
-		t.Fatalf("the gateway says %q, %v", line, err)
+		t.Fatalf("the gateway says %q, %v: %s", line, err, g.log)
 	}
-	return url, folder
+	g.url = url
+	return g
 }
 
 // A user logs in to a server behind a gateway: the call asks to open a page of the
@@ -83,7 +79,8 @@ func TestGatewayLogin(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, told{})
 	server := protected(t, p, "/mcp", readAndWrite(), nil)
-	gateway, folder := startGateway(t, p, server)
+	g := startGateway(t, buildTenon(t), fmt.Sprintf(`{"mcpServers": {"files": {"url": %q, "oauth": {"login": "user"}}}}`, server), "--auth-issuer", p.issuer, "--auth-scope", "read")
+	gateway, folder := g.url, g.folder
 	ada, bob := newPerson(t, "ada"), newPerson(t, "bob")
 
 	var page string

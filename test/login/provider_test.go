@@ -59,6 +59,10 @@ type told struct {
 	Alg    string          `json:"alg,omitempty"`
 	Key    json.RawMessage `json:"key,omitempty"`
 
+	Groups   map[string][]string `json:"groups,omitempty"`
+	Trusts   string              `json:"trusts,omitempty"`
+	Received string              `json:"received,omitempty"`
+
 	rootCA string // a file with a certificate that it trusts
 }
 

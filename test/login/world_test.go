@@ -26,6 +26,13 @@ import (
 // Change, if it is not nil, may alter how it is protected.
 func protected(t *testing.T, p *provider, path string, s *server.Server, change func(*protect.Options)) string {
 	t.Helper()
+	return recorded(t, p, path, s, change, nil)
+}
+
+// recorded is protected, and every byte that the server is sent goes to a wire
+// that is not nil.
+func recorded(t *testing.T, p *provider, path string, s *server.Server, change func(*protect.Options), to *wire) string {
+	t.Helper()
 	endpoint, err := streamable.NewHandler(s, &streamable.Options{Principal: protect.Principal})
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +59,9 @@ func protected(t *testing.T, p *provider, path string, s *server.Server, change 
 		t.Fatal(err)
 	}
 	web.Config = streamable.NewHTTPServer(guard.Wrap(endpoint))
+	if to != nil {
+		web.Listener = wiredListener{web.Listener, to}
+	}
 	web.Start()
 	t.Cleanup(func() {
 		endpoint.Shutdown()

@@ -8,13 +8,17 @@
 //
 // The argument: {"ttl": seconds that access tokens live (3600), "nonces": true
 // if proofs of possession need a nonce, "alg": how JWTs are signed (ES256),
-// "key": public JWK of the client "machine-key"}.
+// "key": public JWK of the client "machine-key", "groups": {account: [group, …]}
+// for the claim groups, "trusts": the issuer whose assertions it takes (see
+// grants.mjs), "received": a file for every byte that it is sent}.
 //
 // A resource whose path begins with /opaque/ gets tokens that mean nothing by
 // themselves; every other one gets JWTs. It ends with its standard input.
 import { createServer } from 'node:http';
 import { randomBytes, generateKeyPairSync } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
 import { Provider, errors } from 'oidc-provider';
+import { addGrants, grantTypes } from './grants.mjs';
 
 const told = JSON.parse(process.argv[2] ?? '{}');
 const ttl = told.ttl ?? 3600;
@@ -38,6 +42,14 @@ function clients() {
     {
       client_id: 'machine', client_secret: 'a secret: of 100% chance & more', redirect_uris: [],
       token_endpoint_auth_method: 'client_secret_basic', grant_types: ['client_credentials'], response_types: [],
+    },
+    {
+      client_id: 'late', client_secret: 'its tokens have expired', redirect_uris: [],
+      token_endpoint_auth_method: 'client_secret_basic', grant_types: ['client_credentials'], response_types: [],
+    },
+    {
+      client_id: 'gateway', client_secret: 'the secret of the gateway', redirect_uris: [],
+      token_endpoint_auth_method: 'client_secret_basic', grant_types: grantTypes, response_types: [],
     },
     {
       client_id: 'resource-server', client_secret: 'the secret of the resource server', redirect_uris: [],
@@ -73,6 +85,9 @@ const configuration = {
   pkce: { required: () => true },
   rotateRefreshToken: true,
   clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+  extraTokenClaims: (ctx, token) => (told.groups?.[token.accountId] ? { groups: told.groups[token.accountId] } : undefined),
+  // Tokens of the client "late" have expired when they are issued.
+  formats: { customizers: { jwt(ctx, token, jwt) { if (token.clientId === 'late') jwt.payload.exp = jwt.payload.iat - 3600; } } },
   findAccount: (ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   // Client id metadata documents are on loopback here, which oidc-provider by
   // itself would rightly not fetch from.
@@ -91,9 +106,11 @@ const configuration = {
 };
 
 const web = createServer();
+if (told.received) web.on('connection', (socket) => socket.on('data', (bytes) => appendFileSync(told.received, bytes)));
 web.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${web.address().port}`;
   const provider = new Provider(issuer, configuration);
+  addGrants(provider, { issuer, key: configuration.jwks.keys.find((key) => key.kid === 'ec'), info: resourceIndicators.getResourceServerInfo, trusts: told.trusts });
   const about = (ctx) => ({
     grant: ctx.oidc?.params?.grant_type, client: ctx.oidc?.client?.clientId, resource: ctx.oidc?.params?.resource,
   });
