@@ -1,0 +1,296 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Errors of [Replica.Forward]. They are wrapped: test them with [errors.Is].
+var (
+	// ErrGone means that the replica has left the cluster or has stopped.
+	ErrGone = errors.New("the replica has stopped")
+	// ErrBusy means that too many requests are being forwarded.
+	ErrBusy = errors.New("too many requests are forwarded between replicas")
+)
+
+const (
+	dialTimeout      = 2 * time.Second
+	broadcastTimeout = 5 * time.Second
+	writeTimeout     = 30 * time.Second
+	maxPeerConns     = 64
+)
+
+// Headers of a forwarded request. They count only on the connections between
+// replicas, which are authenticated.
+const (
+	headerClient = "Tenon-Forwarded-Client" // the address of the client
+	headerSecure = "Tenon-Forwarded-Tls"    // the client uses TLS
+)
+
+// Handle sets the handler of requests that other replicas forward: the same that
+// serves the clients of this replica, with its middleware. Requests have the URL,
+// the headers and the body that the client sent, and [Forwarded] reports true for
+// their context.
+func (r *Replica) Handle(h http.Handler) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handler = h
+}
+
+// HandleDefault sets the handler that is used if [Replica.Handle] is not called.
+func (r *Replica) HandleDefault(h http.Handler) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fallback = h
+}
+
+type forwardedKey struct{}
+
+// Forwarded reports whether the request with this context was forwarded by
+// another replica, which has checked it before.
+func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
+
+// newServer returns the server for requests of other replicas.
+func (r *Replica) newServer() *http.Server {
+	return &http.Server{
+		Handler:           http.HandlerFunc(r.serveForwarded),
+		TLSConfig:         r.serverTLS(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    128 << 10,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000, SendPingTimeout: pingEvery, PingTimeout: pingEvery},
+		ErrorLog:          log.New(logWriter{r.opts.Logger}, "", 0),
+	}
+}
+
+// pingEvery is how long a connection between replicas may be silent before it is
+// checked, and how long the check may take.
+const pingEvery = 3 * time.Second
+
+// logWriter logs what net/http reports, such as refused certificates.
+type logWriter struct{ to *slog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	w.to.Warn("connection of a replica refused", "error", strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// serveForwarded serves a request that another replica forwards.
+func (r *Replica) serveForwarded(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	h := r.handler
+	if h == nil {
+		h = r.fallback
+	}
+	r.mu.Unlock()
+	select {
+	case r.incoming <- struct{}{}:
+		defer func() { <-r.incoming }()
+	default:
+		h = nil
+	}
+	if h == nil {
+		http.Error(w, "this replica cannot serve forwarded requests now", http.StatusServiceUnavailable)
+		return
+	}
+	q = q.WithContext(context.WithValue(q.Context(), forwardedKey{}, true))
+	if from := q.Header.Get(headerClient); from != "" {
+		q.RemoteAddr = from
+	}
+	q.TLS = nil
+	if q.Header.Get(headerSecure) != "" {
+		q.TLS = &tls.ConnectionState{HandshakeComplete: true}
+	}
+	q.Header.Del(headerClient)
+	q.Header.Del(headerSecure)
+	h.ServeHTTP(w, q)
+}
+
+// newTransport returns the client for requests to other replicas. The host of a
+// request is the id of a replica.
+func (r *Replica) newTransport() *http.Transport {
+	t := &http.Transport{
+		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			id, _, _ := strings.Cut(addr, ".")
+			return r.dial(ctx, id)
+		},
+		ForceAttemptHTTP2:   true,
+		MaxConnsPerHost:     maxPeerConns,
+		MaxIdleConnsPerHost: 4,
+		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingEvery},
+	}
+	return t
+}
+
+// dial connects to a replica. It fails at once if that is not a member.
+func (r *Replica) dial(ctx context.Context, id string) (net.Conn, error) {
+	m, err := r.peer(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := r.clientTLS(id)
+	if err != nil {
+		return nil, err
+	}
+	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: conf}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := d.DialContext(ctx, "tcp", m.Addr)
+	if err == nil {
+		return c, nil
+	}
+	if _, isOther := errors.AsType[*tls.CertificateVerificationError](err); isOther || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return nil, err
+}
+
+// Forward passes a request of a client with its body to the replica with this id,
+// and its response to w as it arrives. It returns an error only if it has not
+// written to w; [ErrGone] means that the replica has stopped. If the replica
+// stops later, Forward cuts the response with [http.ErrAbortHandler]. A request
+// that was forwarded is not forwarded again.
+func (r *Replica) Forward(w http.ResponseWriter, q *http.Request, body []byte, id string) error {
+	res, done, err := r.send(q.Context(), q, body, id)
+	if err != nil {
+		return fmt.Errorf("forward to the replica %q: %w", id, err)
+	}
+	defer done()
+	defer res.Body.Close()
+	h := w.Header()
+	for name, values := range res.Header {
+		h[name] = values
+	}
+	dropHopHeaders(h)
+	w.WriteHeader(res.StatusCode)
+	if err := copyStream(w, res.Body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// send sends a request to a replica. The caller calls done after it has read the
+// response.
+func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id string) (res *http.Response, done func(), err error) {
+	if Forwarded(q.Context()) {
+		return nil, nil, errors.New("the request was forwarded before")
+	}
+	if _, err := r.peer(ctx, id); err != nil {
+		return nil, nil, err
+	}
+	select {
+	case r.outgoing <- struct{}{}:
+		done = func() { <-r.outgoing }
+	default:
+		return nil, nil, ErrBusy
+	}
+	defer func() {
+		if err != nil {
+			done()
+		}
+	}()
+	out, err := http.NewRequestWithContext(ctx, q.Method, "https://"+hostOf(id)+q.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	out.Host = q.Host
+	out.Header = q.Header.Clone()
+	dropHopHeaders(out.Header)
+	out.Header.Del("Content-Length")
+	out.Header.Set(headerClient, q.RemoteAddr)
+	out.Header.Del(headerSecure)
+	if q.TLS != nil {
+		out.Header.Set(headerSecure, "1")
+	}
+	res, err = r.client.RoundTrip(out)
+	return res, done, err
+}
+
+// dropHopHeaders removes the headers that belong to one connection.
+func dropHopHeaders(h http.Header) {
+	for _, list := range h["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect"} {
+		h.Del(name)
+	}
+}
+
+// copyStream copies a response and flushes each part.
+func copyStream(w http.ResponseWriter, from io.Reader) error {
+	rc := http.NewResponseController(w)
+	buf := make([]byte, 16<<10)
+	rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+	rc.Flush()
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := w.Write(buf[:n]); err != nil {
+				return err
+			}
+			if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+				return err
+			}
+			rc.SetWriteDeadline(time.Time{})
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Broadcast passes a request of a client to all other live replicas and waits for
+// their responses, a few seconds at most. The error joins those of replicas that
+// did not serve it; one that has stopped is none.
+func (r *Replica) Broadcast(q *http.Request, body []byte) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.Context()), broadcastTimeout)
+	defer cancel()
+	members, err := r.Members(ctx)
+	if err != nil {
+		return fmt.Errorf("find the other replicas: %w", err)
+	}
+	errs := make([]error, len(members))
+	var wg sync.WaitGroup
+	for i, m := range members {
+		if m.ID == r.id {
+			continue
+		}
+		wg.Go(func() {
+			res, done, err := r.send(ctx, q, body, m.ID)
+			if err != nil {
+				if !errors.Is(err, ErrGone) {
+					errs[i] = fmt.Errorf("forward to the replica %q: %w", m.ID, err)
+				}
+				return
+			}
+			defer done()
+			defer res.Body.Close()
+			io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
+			if res.StatusCode >= 500 {
+				errs[i] = fmt.Errorf("forward to the replica %q: %s", m.ID, res.Status)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,335 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options configures a [Replica]. A nil *Options means the defaults.
+type Options struct {
+	// Addr is the TCP address at which the replica serves the requests that
+	// other replicas forward to it. Empty means a free port of 127.0.0.1,
+	// which serves replicas on one machine only.
+	Addr string
+
+	// Advertise is the address at which other replicas reach this one; empty
+	// means that of the listener. It is required if Addr names no host.
+	Advertise string
+
+	// Name is shown to operators, such as the name of the machine or pod.
+	Name string
+
+	// Secret encrypts the keys of the cluster in the store. It has at least 16
+	// bytes and is the same for all replicas. Without it, whoever can read the
+	// store has the keys.
+	Secret []byte
+
+	// Lease is how long a replica that has stopped without [Replica.Close]
+	// counts as a member. 0 means 10 s; it is renewed three times as often.
+	Lease time.Duration
+
+	// KeyLife is how long a replaced key still opens what it has sealed. 0
+	// means 24 h.
+	KeyLife time.Duration
+
+	// MaxForwards bounds the requests that are being forwarded in each
+	// direction. 0 means 4096.
+	MaxForwards int
+
+	// Logger logs failures of the store and refused connections of other
+	// replicas. Nil disables logging.
+	Logger *slog.Logger
+}
+
+// A Replica is this process as a member of a cluster: replicas that share a
+// [Store] serve the same clients, in any order. Make one with [Join].
+type Replica struct {
+	id      string
+	store   Store
+	opts    Options
+	started time.Time
+
+	listener net.Listener
+	server   *http.Server
+	client   *http.Transport
+	outgoing chan struct{} // a token for each request forwarded to others
+	incoming chan struct{} // and by others
+
+	mu       sync.Mutex
+	ring     *ring
+	version  int64 // of the ring in the store
+	tls      *tlsState
+	watchers map[*keyWatcher]struct{}
+	members  map[string]Member
+	listed   time.Time // when members were read
+	handler  http.Handler
+	fallback http.Handler
+	storeErr error // of the last renewal
+
+	wake   chan struct{} // makes the renewing goroutine look at the ring
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	stops  []func() // end subscriptions
+}
+
+// A Member is a replica as others see it.
+type Member struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name,omitempty"`
+	Addr    string    `json:"addr"`
+	Started time.Time `json:"started"`
+	Ring    int64     `json:"ring"` // version of the key ring that it has loaded
+}
+
+// Names of what the replicas of a cluster share in the store.
+const (
+	groupKey  = "replicas"
+	ringKey   = "keyring"
+	ringTopic = "keyring"
+)
+
+// membersAge is how old the list of members may be when a request is forwarded.
+const membersAge = time.Second
+
+// Join makes this process a member of the cluster that uses store. It listens
+// for requests that other replicas forward, and stays a member until
+// [Replica.Close] is called. ctx applies to Join itself only.
+func Join(ctx context.Context, store Store, o *Options) (*Replica, error) {
+	r := &Replica{id: newID(), store: store, started: time.Now().UTC(), watchers: map[*keyWatcher]struct{}{}, wake: make(chan struct{}, 1)}
+	if o != nil {
+		r.opts = *o
+	}
+	if n := len(r.opts.Secret); n > 0 && n < 16 {
+		return nil, errors.New("join the cluster: the secret needs at least 16 bytes")
+	}
+	if r.opts.Logger == nil {
+		r.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	r.opts.Lease = cmp.Or(max(r.opts.Lease, 0), 10*time.Second)
+	r.opts.KeyLife = cmp.Or(max(r.opts.KeyLife, 0), 24*time.Hour)
+	n := cmp.Or(max(r.opts.MaxForwards, 0), 4096)
+	r.outgoing, r.incoming = make(chan struct{}, n), make(chan struct{}, n)
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	if err := r.join(ctx); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("join the cluster: %w", err)
+	}
+	return r, nil
+}
+
+// newID returns an id that is valid as a DNS label.
+func newID() string { return strings.ToLower(rand.Text()[:16]) }
+
+func (r *Replica) join(ctx context.Context) error {
+	if err := r.loadRing(ctx); err != nil {
+		return err
+	}
+	stop, err := r.store.Subscribe(ctx, ringTopic, func([]byte) { r.look() }, r.look)
+	if err != nil {
+		return err
+	}
+	r.stops = append(r.stops, stop)
+	if err := r.listen(); err != nil {
+		return err
+	}
+	if err := r.register(ctx); err != nil {
+		return err
+	}
+	r.wg.Go(r.renew)
+	return nil
+}
+
+// listen starts to serve the requests of other replicas.
+func (r *Replica) listen() error {
+	l, err := net.Listen("tcp", cmp.Or(r.opts.Addr, "127.0.0.1:0"))
+	if err != nil {
+		return err
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() && r.opts.Advertise == "" {
+		l.Close()
+		return fmt.Errorf("the address %s names no host: say at which address other replicas reach this one", r.opts.Addr)
+	}
+	r.opts.Advertise = cmp.Or(r.opts.Advertise, l.Addr().String())
+	r.listener = l
+	r.client = r.newTransport()
+	r.server = r.newServer()
+	r.wg.Go(func() { r.server.ServeTLS(l, "", "") })
+	return nil
+}
+
+// ID returns the id of this replica. Each call of [Join] makes another.
+func (r *Replica) ID() string { return r.id }
+
+// Store returns the store of the cluster.
+func (r *Replica) Store() Store { return r.store }
+
+// Addr returns the address at which other replicas reach this one.
+func (r *Replica) Addr() string { return r.opts.Advertise }
+
+// Close leaves the cluster: other replicas no longer forward requests to this
+// one, and those in flight are cut. Call it after the servers that use the
+// replica have shut down. It does not close the store.
+func (r *Replica) Close() error {
+	r.cancel()
+	for _, stop := range r.stops {
+		stop()
+	}
+	r.stops = nil
+	var err error
+	if r.server != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		err = r.store.Unregister(ctx, groupKey, r.id)
+		r.server.Close()
+		r.client.CloseIdleConnections()
+	}
+	r.wg.Wait()
+	return err
+}
+
+// register says to the others that this replica is a member.
+func (r *Replica) register(ctx context.Context) error {
+	r.mu.Lock()
+	m := r.selfLocked()
+	r.mu.Unlock()
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return r.store.Register(ctx, groupKey, r.id, data, r.opts.Lease)
+}
+
+func (r *Replica) selfLocked() Member {
+	return Member{ID: r.id, Name: r.opts.Name, Addr: r.opts.Advertise, Ring: r.version, Started: r.started}
+}
+
+// look makes the renewing goroutine look at the key ring now.
+func (r *Replica) look() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// renew renews the membership and follows changes of the key ring.
+func (r *Replica) renew() {
+	every := time.NewTicker(r.opts.Lease / 3)
+	defer every.Stop()
+	for {
+		select {
+		case <-r.wake:
+		case <-every.C:
+		case <-r.ctx.Done():
+			return
+		}
+		err := r.loadRing(r.ctx)
+		if e := r.register(r.ctx); err == nil {
+			err = e
+		}
+		if r.ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		before := r.storeErr
+		r.storeErr = err
+		r.mu.Unlock()
+		switch {
+		case err != nil && before == nil:
+			r.opts.Logger.Error("cluster membership not renewed", "error", err)
+		case err == nil && before != nil:
+			r.opts.Logger.Info("cluster membership renewed again")
+		}
+	}
+}
+
+// Members returns the live replicas, this one included, by id. While the store is
+// away it returns those that were last known, and the error.
+func (r *Replica) Members(ctx context.Context) ([]Member, error) {
+	err := r.list(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.members), func(a, b Member) int { return strings.Compare(a.ID, b.ID) }), err
+}
+
+// list reads the members from the store.
+func (r *Replica) list(ctx context.Context) error {
+	at := time.Now()
+	raw, err := r.store.Members(ctx, groupKey)
+	if err != nil {
+		return err
+	}
+	members := make(map[string]Member, len(raw))
+	for id, data := range raw {
+		var m Member
+		if err := json.Unmarshal(data, &m); err == nil && m.ID == id {
+			members[id] = m
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at.After(r.listed) {
+		r.members, r.listed = members, at
+	}
+	return nil
+}
+
+// peer returns a live replica. If the store is away, it goes by the members that
+// were last known.
+func (r *Replica) peer(ctx context.Context, id string) (Member, error) {
+	m, known, age := r.known(id)
+	if known && age < membersAge {
+		return m, nil
+	}
+	err := r.list(ctx)
+	if m, known, _ = r.known(id); known {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	return m, ErrGone
+}
+
+func (r *Replica) known(id string) (m Member, ok bool, age time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, ok = r.members[id]
+	return m, ok, time.Since(r.listed)
+}
+
+// A Status describes a replica for operators.
+type Status struct {
+	Self    Member   `json:"self"`
+	Members []Member `json:"members"`         // the live ones, this one included
+	Keys    []Key    `json:"keys"`            // the newest first
+	Error   string   `json:"error,omitempty"` // why the store did not answer
+}
+
+// Status returns the state of the cluster as this replica sees it.
+func (r *Replica) Status(ctx context.Context) Status {
+	members, err := r.Members(ctx)
+	s := Status{Members: members, Keys: r.keys()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		err = r.storeErr
+	}
+	if err != nil {
+		s.Error = err.Error()
+	}
+	s.Self = r.selfLocked()
+	return s
+}

@@ -1,0 +1,446 @@
+package cluster_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/cluster"
+)
+
+func join(t *testing.T, s cluster.Store, o *cluster.Options) *cluster.Replica {
+	t.Helper()
+	r, err := cluster.Join(t.Context(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// handlerFor returns a handler that forwards to another replica what it gets from
+// clients, and serves what is forwarded with serve.
+func handlerFor(r *cluster.Replica, to func() string, serve http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if cluster.Forwarded(q.Context()) {
+			serve(w, q)
+			return
+		}
+		body, _ := io.ReadAll(q.Body)
+		if err := r.Forward(w, q, body, to()); err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			fmt.Fprint(w, err)
+		}
+	})
+}
+
+// A forwarded request has the URL, host, headers, address and body of the
+// client's, and the response comes back as it is.
+func TestForwardedRequestsArriveUnchanged(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		w.Header().Set("X-Seen", fmt.Sprint(q.Method, " ", q.URL, " ", q.Host, " ", q.Header.Get("X-Own"), " ", q.RemoteAddr, " ", q.TLS != nil, " ", q.Header.Get("Tenon-Forwarded-Client")))
+		w.WriteHeader(http.StatusTeapot)
+		w.Write(body)
+	}))
+	q := httptest.NewRequest("POST", "http://public.example/mcp?x=1", nil)
+	q.Header.Set("X-Own", "me")
+	q.Header.Set("Connection", "X-Hop")
+	q.Header.Set("X-Hop", "1")
+	w := httptest.NewRecorder()
+	if err := a.Forward(w, q, []byte("hello"), b.ID()); err != nil {
+		t.Fatal(err)
+	}
+	want := "POST /mcp?x=1 public.example me " + q.RemoteAddr + " false "
+	if w.Code != http.StatusTeapot || w.Body.String() != "hello" || w.Header().Get("X-Seen") != want {
+		t.Errorf("%d %q, seen %q, want %q", w.Code, w.Body, w.Header().Get("X-Seen"), want)
+	}
+}
+
+// Parts of a response arrive when they are sent, and when the owner disconnects
+// the client the response is cut.
+func TestForwardedResponsesStream(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	next, gone := make(chan struct{}), make(chan struct{})
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		defer close(gone)
+		for {
+			select {
+			case <-next:
+				io.WriteString(w, "part\n")
+				w.(http.Flusher).Flush()
+			case <-q.Context().Done():
+				return
+			}
+		}
+	}))
+	site := httptest.NewServer(handlerFor(a, b.ID, nil))
+	defer site.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	q, _ := http.NewRequestWithContext(ctx, "GET", site.URL, nil)
+	go func() { next <- struct{}{} }()
+	res, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReader(res.Body)
+	for range 3 {
+		if line, err := lines.ReadString('\n'); line != "part\n" {
+			t.Fatalf("%q %v", line, err)
+		}
+		go func() { next <- struct{}{} }()
+	}
+	cancel() // the client disconnects: so does the forwarded request
+	<-gone
+}
+
+// A response that the owner does not finish is cut for the client as well.
+func TestResponseOfAStoppedReplicaIsCut(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	begun := make(chan struct{})
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		io.WriteString(w, "begin")
+		w.(http.Flusher).Flush()
+		close(begun)
+		<-q.Context().Done()
+	}))
+	site := httptest.NewServer(handlerFor(a, b.ID, nil))
+	defer site.Close()
+	go func() { <-begun; b.Close() }()
+	res, err := http.Get(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err == nil {
+		t.Errorf("the response seems complete: %q", body)
+	}
+}
+
+// A request is forwarded once at most.
+func TestForwardedRequestsAreNotForwardedAgain(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	var second error
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		second = b.Forward(w, q, nil, a.ID())
+	}))
+	w := httptest.NewRecorder()
+	if err := a.Forward(w, httptest.NewRequest("GET", "/", nil), nil, b.ID()); err != nil || second == nil {
+		t.Errorf("first %v, second %v", err, second)
+	}
+}
+
+// A replica that was never there, has left, or died without saying so is gone at
+// once; also if another replica has its address now.
+func TestStoppedReplicasAreGoneAtOnce(t *testing.T) {
+	store := cluster.NewMemory()
+	a := join(t, store, nil)
+	try := func(id string) error {
+		return a.Forward(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil), []byte("x"), id)
+	}
+	if err := try("nobody"); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("unknown replica: %v", err)
+	}
+	left := join(t, store, nil)
+	left.Close()
+	if err := try(left.ID()); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("replica that left: %v", err)
+	}
+	// One whose lease is live, but whose process is not.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := l.Addr().String()
+	l.Close()
+	register := func(id, addr string) {
+		data := fmt.Sprintf(`{"id":%q,"addr":%q}`, id, addr)
+		if err := store.Register(t.Context(), "replicas", id, []byte(data), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	register("dead", dead)
+	if err := try("dead"); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("dead replica: %v", err)
+	}
+	b := join(t, store, nil)
+	register("before", b.Addr())
+	if err := try("before"); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("replica whose address another has: %v", err)
+	}
+}
+
+// Only replicas of the same cluster reach each other.
+func TestForeignReplicasAreRefused(t *testing.T) {
+	store, other := cluster.NewMemory(), cluster.NewMemory()
+	a, foreign := join(t, store, nil), join(t, other, nil)
+	var served atomic.Bool
+	a.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served.Store(true) }))
+	// The foreign replica believes that a is one of its cluster.
+	data := fmt.Sprintf(`{"id":%q,"addr":%q}`, a.ID(), a.Addr())
+	if err := other.Register(t.Context(), "replicas", a.ID(), []byte(data), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := foreign.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil, a.ID()); err == nil {
+		t.Error("a foreign replica is served")
+	}
+	// And a client without a certificate, whatever it trusts.
+	if res, err := insecure.Get("https://" + a.Addr()); err == nil {
+		res.Body.Close()
+		t.Error("a client without a certificate is served")
+	}
+	if served.Load() {
+		t.Error("a foreign request was served")
+	}
+}
+
+// Forwards beyond the bound fail at once.
+func TestForwardsAreBounded(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, &cluster.Options{MaxForwards: 1}), join(t, store, nil)
+	begun, end := make(chan struct{}), make(chan struct{})
+	b.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-end }))
+	var wg sync.WaitGroup
+	wg.Go(func() { a.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil, b.ID()) })
+	<-begun
+	err := a.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil, b.ID())
+	if !errors.Is(err, cluster.ErrBusy) {
+		t.Errorf("got %v", err)
+	}
+	close(end)
+	wg.Wait()
+}
+
+// A broadcast reaches every other replica; one that has died is no error.
+func TestBroadcastReachesAllOthers(t *testing.T) {
+	store := cluster.NewMemory()
+	var seen atomic.Int32
+	var all []*cluster.Replica
+	for range 4 {
+		r := join(t, store, nil)
+		r.HandleDefault(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+			if body, _ := io.ReadAll(q.Body); string(body) == "end" {
+				seen.Add(1)
+			}
+		}))
+		all = append(all, r)
+	}
+	if err := store.Register(t.Context(), "replicas", "dead", []byte(`{"id":"dead","addr":"127.0.0.1:1"}`), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].Broadcast(httptest.NewRequest("POST", "/", nil), []byte("end")); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Load() != 3 {
+		t.Errorf("%d replicas have it", seen.Load())
+	}
+}
+
+// Replicas that start at once with an empty store have the same keys.
+func TestReplicasThatStartAtOnceShareKeys(t *testing.T) {
+	store := cluster.NewMemory()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var secrets []string
+	for range 8 {
+		wg.Go(func() {
+			r := join(t, store, &cluster.Options{Secret: []byte("a secret of sixteen bytes")})
+			if _, err := r.WatchKeys("test", func(s [][]byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				secrets = append(secrets, fmt.Sprintf("%x", s))
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if slices.Sort(secrets); len(secrets) != 8 || len(slices.Compact(secrets)) != 1 {
+		t.Errorf("keys differ: %v", secrets)
+	}
+}
+
+// keysOf follows the secrets of a replica.
+type keysOf struct {
+	mu   sync.Mutex
+	last [][]byte
+}
+
+func watchKeys(t *testing.T, r *cluster.Replica) *keysOf {
+	t.Helper()
+	k := new(keysOf)
+	stop, err := r.WatchKeys("test", func(s [][]byte) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.last = s
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return k
+}
+
+func (k *keysOf) get() [][]byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last
+}
+
+func (k *keysOf) opens(secret []byte) bool {
+	return slices.ContainsFunc(k.get(), func(s []byte) bool { return bytes.Equal(s, secret) })
+}
+
+// During a rotation, whatever one replica seals with, all the others open, and
+// forwarding goes on.
+func TestRotationKeepsEverythingOpen(t *testing.T) {
+	store := cluster.NewMemory()
+	var all []*cluster.Replica
+	var keys []*keysOf
+	for range 3 {
+		r := join(t, store, &cluster.Options{Lease: 300 * time.Millisecond})
+		r.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		all, keys = append(all, r), append(keys, watchKeys(t, r))
+	}
+	first := keys[0].get()[0]
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			for _, k := range keys {
+				seals := k.get()[0]
+				for j, other := range keys {
+					if !other.opens(seals) {
+						t.Errorf("replica %d does not open what another seals", j)
+						return
+					}
+				}
+			}
+			if err := all[0].Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil, all[1].ID()); err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})
+	for i := range 3 {
+		if err := all[i].RotateKeys(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, k := range keys { // the last change arrives by hint
+		waitFor(t, func() bool { return len(k.get()) == 4 && bytes.Equal(k.get()[0], keys[0].get()[0]) })
+		if bytes.Equal(k.get()[0], first) || !k.opens(first) {
+			t.Error("the first key still seals, or no longer opens")
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("not reached in 20 s")
+		}
+	}
+}
+
+// Keys in the store are encrypted with the secret; another secret does not join.
+func TestSecretEncryptsTheKeys(t *testing.T) {
+	store := cluster.NewMemory()
+	join(t, store, &cluster.Options{Secret: []byte("a secret of sixteen bytes")})
+	raw, _, err := store.Get(t.Context(), "keyring", 0)
+	if err != nil || bytes.Contains(raw, []byte("secret")) {
+		t.Errorf("stored %q %v", raw, err)
+	}
+	for _, secret := range [][]byte{nil, []byte("another secret, long enough"), []byte("short")} {
+		if r, err := cluster.Join(t.Context(), store, &cluster.Options{Secret: secret}); err == nil {
+			r.Close()
+			t.Errorf("joined with %q", secret)
+		} else if !strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", secret, err)
+		}
+	}
+}
+
+// After the store was emptied, replicas restore the keys that they have.
+func TestKeysSurviveAnEmptiedStore(t *testing.T) {
+	store := cluster.NewMemory()
+	a := join(t, store, &cluster.Options{Lease: 100 * time.Millisecond})
+	first := watchKeys(t, a).get()[0]
+	if err := store.Delete(t.Context(), "keyring"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, v, err := store.Get(t.Context(), "keyring", 0); return err == nil && v != 0 })
+	if b := watchKeys(t, join(t, store, nil)); !bytes.Equal(b.get()[0], first) {
+		t.Error("another key")
+	}
+}
+
+// A replica that has not renewed its lease is no member any more.
+func TestMembershipEndsWithTheLease(t *testing.T) {
+	store := cluster.NewMemory()
+	a := join(t, store, &cluster.Options{Name: "one"})
+	if err := store.Register(t.Context(), "replicas", "dead", []byte(`{"id":"dead","addr":"127.0.0.1:1"}`), 50*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { m, err := a.Members(t.Context()); return err == nil && len(m) == 1 && m[0].Name == "one" })
+	if s := a.Status(t.Context()); s.Self.ID != a.ID() || len(s.Keys) != 1 || !s.Keys[0].Seals || s.Error != "" {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// A message reaches the subscribers at other replicas, once, not those at its own.
+func TestTopicsReachOtherReplicas(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	got := make(chan string, 10)
+	for name, r := range map[string]*cluster.Replica{"a": a, "b": b} {
+		stop, err := r.Topic("news").Subscribe(func(data []byte) { got <- name + " " + string(data) }, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+	}
+	a.Topic("news").Publish([]byte("one two"))
+	a.Topic("other").Publish([]byte("x"))
+	b.Topic("news").Publish([]byte("three"))
+	seen := []string{<-got, <-got}
+	if slices.Sort(seen); !slices.Equal(seen, []string{"a three", "b one two"}) {
+		t.Errorf("%q", seen)
+	}
+}
+
+func TestAddressesWithoutHostNeedAnother(t *testing.T) {
+	r, err := cluster.Join(t.Context(), cluster.NewMemory(), &cluster.Options{Addr: ":0"})
+	if err == nil {
+		r.Close()
+		t.Error("joined")
+	}
+	join(t, cluster.NewMemory(), &cluster.Options{Addr: ":0", Advertise: "here.example:1"})
+}
