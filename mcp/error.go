@@ -98,10 +98,12 @@ func MissingCapability(need *ClientCapabilities, format string, args ...any) *Er
 }
 
 // Refusal returns the error for a call that was not served and may be made again
-// after wait, with an HTTP status such as 429 or 503. Its data has the number of
-// seconds, for clients that do not use HTTP: {"retryAfter": 7}.
+// after wait, with an HTTP status such as 429 or 503. The status is also the code of
+// the error, since JSON-RPC leaves codes outside of -32768 to -32000 to
+// applications, and its data has the number of seconds, for clients that do not use
+// HTTP: {"retryAfter": 7}.
 func Refusal(status int, wait time.Duration, format string, args ...any) *Error {
-	e := Errorf(CodeInternal, format, args...)
+	e := Errorf(status, format, args...)
 	e = e.With(map[string]int64{"retryAfter": RetrySeconds(wait)})
 	e.HTTPStatus, e.RetryAfter = status, wait
 	return e

@@ -55,7 +55,7 @@ func ExampleLimits() {
 	// Output:
 	// <nil>
 	// <nil>
-	// too many calls: try again in 30 s (-32603)
+	// too many calls: try again in 30 s (429)
 }
 
 func ExampleAudit() {

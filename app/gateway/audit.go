@@ -128,7 +128,11 @@ func (a *auditor) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 		return mcp.Result{}, err
 	}
 	if c.Method == mcp.MethodSubscriptionsListen { // it may stay open for days
-		if err := a.write(a.record(ctx, c, &trail{}, "open", 0, 0)); err != nil {
+		open := func(ctx context.Context) error { return a.write(a.record(ctx, c, &trail{}, "open", 0, 0)) }
+		if isAttempt(ctx, c) {
+			return serveAttempt(ctx, c, next, open)
+		}
+		if err := open(ctx); err != nil {
 			return mcp.Result{}, err
 		}
 		return next.Serve(ctx, c)
@@ -213,7 +217,7 @@ func (a *auditor) record(ctx context.Context, c *mcp.Call, tr *trail, outcome st
 	text("revision", string(c.Caller.Revision))
 	t := tr.feature
 	if !tr.decided {
-		t, _ = featureOf(ctx, c, a.names)
+		t, _, _ = featureOf(ctx, c, a.names)
 	}
 	text("server", t.server)
 	text("kind", t.kind)

@@ -15,7 +15,8 @@ import (
 )
 
 // A Limit bounds the calls that it matches. A Limit that names neither a server
-// nor a tool, prompt or resource is about all requests, also lists.
+// nor a tool, prompt or resource is about all requests and notifications except
+// pings.
 type Limit struct {
 	Match // without Args
 
@@ -79,7 +80,8 @@ type LimitOptions struct {
 }
 
 // Limits returns middleware that refuses calls beyond limits with
-// [mcp.Refusal], which over HTTP has the status 429 and a Retry-After header. If
+// [mcp.Refusal], which has the code 429, and over HTTP that status and a Retry-After
+// header. It drops notifications beyond them. If
 // the store fails, calls that have limits are refused with the status 503. Each
 // round of a call that requires input counts.
 //
@@ -104,6 +106,12 @@ func Limits(limits []Limit, names Resolver, o *LimitOptions) mcp.Middleware {
 	l.callers.build = l.limitsOf
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			if isAttempt(ctx, c) {
+				return serveAttempt(ctx, c, next, func(ctx context.Context) error {
+					_, err := l.admit(ctx, c) // the end of a subscription is not counted
+					return err
+				})
+			}
 			end, err := l.admit(ctx, c)
 			if err != nil {
 				return mcp.Result{}, err
@@ -136,7 +144,7 @@ func (l *limiter) limitsOf(who *identity) (list []*Limit) {
 
 // admit counts a call. It returns an error if the call is refused.
 func (l *limiter) admit(ctx context.Context, c *mcp.Call) (end func(), err error) {
-	if c.IsNotification || c.Method == mcp.MethodPing {
+	if c.Method == mcp.MethodPing {
 		return nil, nil
 	}
 	limits := l.callers.of(c.Caller.Principal)
@@ -145,12 +153,20 @@ func (l *limiter) admit(ctx context.Context, c *mcp.Call) (end func(), err error
 	}
 	var room [4]Bucket
 	buckets := room[:0]
-	t, named := featureOf(ctx, c, l.names)
+	t, name, named := featureOf(ctx, c, l.names)
+	counted, checked := t, false
 	for _, limit := range limits {
 		everything := limit.isWhole() && limit.Server == ""
-		if everything || named && limit.about(t, false) {
-			buckets = append(buckets, limit.bucket(c, t))
+		if !everything && (!named || !limit.about(t, false)) {
+			continue
 		}
+		if limit.Per == PerTool && !checked {
+			checked = true
+			if !named || !isCoreKind(t.kind) || !isListed(ctx, l.names, t.kind, name) {
+				counted.own = "" // a client may invent names: those are counted together
+			}
+		}
+		buckets = append(buckets, limit.bucket(c, counted))
 	}
 	if len(buckets) == 0 {
 		return nil, nil
@@ -172,11 +188,11 @@ func (l *limiter) admit(ctx context.Context, c *mcp.Call) (end func(), err error
 // failed.
 const failurePause = 5 * time.Second
 
-// featureOf returns what a call uses: the first name in its parameters. Named is
-// false if that is nothing of a server.
-func featureOf(ctx context.Context, c *mcp.Call, names Resolver) (t feature, named bool) {
+// featureOf returns what a call uses: the first name in its parameters, and that
+// name as the client has it. Named is false if that is nothing of a server.
+func featureOf(ctx context.Context, c *mcp.Call, names Resolver) (t feature, name string, named bool) {
 	kind, member := namedBy(c.Method)
-	name, ok := "", false
+	ok := false
 	if member != "" {
 		name, ok = rawjson.String(rawjson.Lookup(c.Params, member))
 	} else if c.Method != mcp.MethodSubscriptionsListen {
@@ -188,13 +204,13 @@ func featureOf(ctx context.Context, c *mcp.Call, names Resolver) (t feature, nam
 		})
 	}
 	if !ok {
-		return feature{}, false
+		return feature{}, "", false
 	}
 	server, own, ok := names.Resolve(ctx, kind, name)
 	if !ok {
-		return feature{kind: kind, own: name}, false
+		return feature{kind: kind, own: name}, name, false
 	}
-	return feature{kind, server, own}, true
+	return feature{kind, server, own}, name, true
 }
 
 // short returns a name for a key: a long one, which a client may have invented, is
@@ -225,24 +241,29 @@ func (l *Limit) bucket(c *mcp.Call, t feature) Bucket {
 	}
 	if l.Per == PerTool {
 		b.Kind, b.Server, b.Own = t.kind, t.server, short(t.own)
-		if !isCoreKind(t.kind) {
-			b.Own = ""
-		}
 	}
 	return b
 }
 
-// maxBuckets bounds the counts that are kept in memory.
-const maxBuckets = 100_000
+// maxBuckets bounds the counts that are kept in memory, and maxOwn those of one
+// caller by tool for one limit.
+const (
+	maxBuckets = 100_000
+	maxOwn     = 1000
+)
 
 // NewMemoryLimits returns a LimitStore that counts in memory, for a single
 // gateway. It forgets a count when it says nothing any more; if there are
-// 100,000 others, it refuses further callers until some can be forgotten.
-func NewMemoryLimits() LimitStore { return &memoryLimits{counts: map[LimitKey]*count{}} }
+// 100,000 others, it refuses further callers until some can be forgotten. Of one
+// caller and limit it counts 1000 tools apart, and further ones together.
+func NewMemoryLimits() LimitStore {
+	return &memoryLimits{counts: map[LimitKey]*count{}, own: map[LimitKey]int{}}
+}
 
 type memoryLimits struct {
 	mu     sync.Mutex
 	counts map[LimitKey]*count
+	own    map[LimitKey]int // the number of counts by tool, by the key without the tool
 	swept  time.Time
 }
 
@@ -296,15 +317,32 @@ func (m *memoryLimits) end(open []*count) {
 
 // count returns the count of a bucket; nil if there are too many.
 func (m *memoryLimits) count(b *Bucket, now time.Time) *count {
-	n := m.counts[b.LimitKey]
-	if n == nil {
-		if len(m.counts) >= maxBuckets && !m.sweep(now) {
-			return nil
+	key := b.LimitKey
+	n := m.counts[key]
+	if n != nil {
+		return n
+	}
+	caller := key.caller()
+	if key != caller && m.own[caller] >= maxOwn {
+		if key = caller; m.counts[key] != nil {
+			return m.counts[key]
 		}
-		n = &count{tokens: b.Burst, at: now, idle: now}
-		m.counts[b.LimitKey] = n
+	}
+	if len(m.counts) >= maxBuckets && !m.sweep(now) {
+		return nil
+	}
+	n = &count{tokens: b.Burst, at: now, idle: now}
+	m.counts[key] = n
+	if key != caller {
+		m.own[caller]++
 	}
 	return n
+}
+
+// caller returns the key without the tool.
+func (k LimitKey) caller() LimitKey {
+	k.Kind, k.Server, k.Own = "", "", ""
+	return k
 }
 
 // sweep forgets counts that say nothing, once a second at most. It reports whether
@@ -314,11 +352,23 @@ func (m *memoryLimits) sweep(now time.Time) bool {
 		m.swept = now
 		for key, n := range m.counts {
 			if n.open == 0 && !now.Before(n.idle) {
-				delete(m.counts, key)
+				m.forget(key)
 			}
 		}
 	}
 	return len(m.counts) < maxBuckets
+}
+
+// forget removes a count.
+func (m *memoryLimits) forget(key LimitKey) {
+	delete(m.counts, key)
+	caller := key.caller()
+	if key == caller {
+		return
+	}
+	if m.own[caller]--; m.own[caller] == 0 {
+		delete(m.own, caller)
+	}
 }
 
 // rounding is what a token may lack because times are rounded.

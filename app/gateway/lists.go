@@ -49,6 +49,7 @@ type upstreamList struct {
 	retryAt time.Time         // the last read failed: not before
 	epoch   int               // counts the changes
 	short   map[string]string // names that cannot be reversed, and those of the server
+	names   map[string]bool   // in items; nil until they are needed
 	reading chan struct{}     // closed when the read that runs has ended; nil if none runs
 	late    bool              // the read that runs takes too long: no client waits for it
 	missed  bool              // a client got a list without it
@@ -331,7 +332,7 @@ func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) 
 	}
 	u.mu.Lock()
 	if ok {
-		known.items, known.short, known.version = p.items, p.short, known.version+1
+		known.items, known.short, known.names, known.version = p.items, p.short, nil, known.version+1
 		known.expires, known.stale = time.Now().Add(p.ttl), known.epoch != epoch
 	}
 	if !ok {

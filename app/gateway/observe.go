@@ -111,33 +111,17 @@ func (o *Observer) Middleware() mcp.Middleware {
 
 // subscription counts an open subscription.
 func (o *Observer) subscription(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
-	var once sync.Once
 	o.mu.Lock()
 	by := o.caller(c, time.Now())
 	by.Subscriptions++
 	o.wake()
 	o.mu.Unlock()
-	over := func() {
-		once.Do(func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			by.Subscriptions--
-			o.wake()
-		})
-	}
-	detached := false
-	onward := *c
-	if c.Detach != nil {
-		onward.Detach = func(stop func()) {
-			detached = true
-			c.Detach(func() { over(); stop() })
-		}
-	}
-	res, err := next.Serve(ctx, &onward)
-	if !detached || err != nil {
-		over()
-	}
-	return res, err
+	return serveSubscription(ctx, c, next, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		by.Subscriptions--
+		o.wake()
+	})
 }
 
 // begin records the start of a call and returns its number and its client.

@@ -233,25 +233,6 @@ func unknown(kind, name string) error {
 
 func clip(s string) string { return textclip.Clip(s, 200) }
 
-// notifyAll passes a notification of the client to all servers. A server that
-// does not take it costs the others nothing.
-func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	sel := selectionOf(ctx)
-	var all sync.WaitGroup
-	for _, u := range r.table.Load().upstreams {
-		one := u.known(&c.Caller)
-		if one != nil && one.state() == connected && sel.involves(u) && mayUseServer(ctx, u.name) {
-			all.Go(func() {
-				limit, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
-				defer cancel()
-				_, _ = one.handler.Serve(limit, c) // a notification has no response
-			})
-		}
-	}
-	all.Wait()
-	return mcp.Result{}, nil
-}
-
 // of returns the connections of a caller to all servers, in the order of the
 // servers. The caller of of calls releaseAll. A server that has no connection for
 // the caller is left out, and none is opened to a server that the caller may not

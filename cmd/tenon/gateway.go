@@ -139,10 +139,10 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	return g.serve(ctx, page)
 }
 
-// chain puts the links of the gateway before h, in the order of a call: limit,
-// audit, policy, limits of what is used, guard. Search comes before them, so that what a client finds and
-// invokes with it passes them too: see searching. Names says whose the names in
-// calls are.
+// chain puts the links of the gateway before h, in the order of a call: limits of
+// all calls, audit, policy, limits of what is used, guard. Search comes before them,
+// so that what a client finds and invokes with it passes them too: see searching.
+// Names says whose the names in calls are.
 func (g *gatewayRun) chain(c *config.Config, guard *gatewayGuard, h mcp.Handler, names gateway.Resolver) (mcp.Handler, error) {
 	s := c.Settings().Gateway
 	audit, err := g.access.audit(&s, names)
@@ -150,7 +150,7 @@ func (g *gatewayRun) chain(c *config.Config, guard *gatewayGuard, h mcp.Handler,
 		return nil, err
 	}
 	limitAll, limitAllowed := g.access.limit(&s, names)
-	return mcp.Chain(h, limitAll, audit, g.access.policy(&s, names), limitAllowed, g.access.owners, g.p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
+	return mcp.Chain(h, g.access.notifications, limitAll, g.access.subscriptions, audit, g.access.policy(&s, names), limitAllowed, g.access.owners, g.p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no

@@ -24,6 +24,8 @@ type gatewayAccess struct {
 	counts gateway.LimitStore
 	owners mcp.Middleware
 	logs   map[auditKey]auditFile
+
+	notifications, subscriptions mcp.Middleware
 }
 
 // An auditKey is a file and whether calls wait for it.
@@ -39,7 +41,8 @@ type auditFile struct {
 }
 
 func newGatewayAccess(p *program, log *slog.Logger) *gatewayAccess {
-	return &gatewayAccess{p: p, log: log, counts: gateway.NewMemoryLimits(), owners: gateway.Owners(), logs: map[auditKey]auditFile{}}
+	return &gatewayAccess{p: p, log: log, counts: gateway.NewMemoryLimits(), owners: gateway.Owners(), logs: map[auditKey]auditFile{},
+		notifications: gateway.Notifications(), subscriptions: gateway.Subscriptions(nil)}
 }
 
 // gatewayMatch translates a match of the configuration.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -346,7 +347,7 @@ func TestGatewayLimits(t *testing.T) {
 		}
 	}
 	code, h, body := g.call(t, keys["ada"], "notes__read", "{}")
-	if code != 429 || h.Get("Retry-After") != "1800" || !strings.Contains(body, `"retryAfter":1800`) || !strings.Contains(body, `"id":1`) {
+	if code != 429 || h.Get("Retry-After") != "1800" || !strings.Contains(body, `"code":429`) || !strings.Contains(body, `"retryAfter":1800`) || !strings.Contains(body, `"id":1`) {
 		t.Errorf("modern: %d %v %s", code, h, body)
 	}
 	for _, c := range []struct{ who, tool string }{{"bob", "notes__read"}, {"ada", "notes__delete_all"}} {
@@ -362,7 +363,7 @@ func TestGatewayLimits(t *testing.T) {
 	g.send(t, keys["bob"], `{"jsonrpc":"2.0","method":"notifications/initialized"}`, session...)
 	for i, want := range []int{200, 429} {
 		code, h, body := g.send(t, keys["bob"], fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"calc__add","arguments":{"a":1,"b":2}}}`, i+1), session...)
-		if code != want || want == 429 && (h.Get("Retry-After") != "3600" || !strings.Contains(body, `"retryAfter":3600`)) {
+		if code != want || want == 429 && (h.Get("Retry-After") != "3600" || !strings.Contains(body, `"code":429`) || !strings.Contains(body, `"retryAfter":3600`)) {
 			t.Errorf("legacy, call %d: %d %v %s", i+1, code, h, body)
 		}
 	}
@@ -509,5 +510,44 @@ func TestGatewayAccessUsage(t *testing.T) {
 		if code, _, errs := g.tenon(t, strings.Fields(line)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %s; want %q", line, code, errs, want)
 		}
+	}
+}
+
+// TestGatewayLimitsOnStdio tells clients of both eras without HTTP when to try
+// again.
+func TestGatewayLimitsOnStdio(t *testing.T) {
+	const modern = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	opening := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+	for name, c := range map[string]struct{ opening, meta string }{"modern": {"", modern}, "legacy": {opening, ""}} {
+		dir := t.TempDir()
+		configured(t, dir, `{"mcpServers":{"calc":{"builtin":"calc"}},"gateway":{"limits":[{"tool":"add","rate":"1/h"}]}}`)
+		cmd := binary(t, "gateway", "--stdio", "--config-dir", dir, "--project", t.TempDir())
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		io.WriteString(in, c.opening)
+		var last string
+		for id := 1; id <= 2; id++ {
+			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"calc__add","arguments":{"a":1,"b":2}%s}}`+"\n", id, c.meta)
+			for lines.Scan() {
+				if last = lines.Text(); strings.Contains(last, fmt.Sprintf(`"id":%d`, id)) {
+					break
+				}
+			}
+			if limited := strings.Contains(last, `"error":{"code":429,"message":"too many calls: try again in 3600 s","data":{"retryAfter":3600}}`); limited != (id == 2) {
+				t.Errorf("%s, call %d: %s", name, id, last)
+			}
+		}
+		in.Close()
+		cmd.Wait()
 	}
 }

@@ -67,7 +67,7 @@ func TestRefusalHasItsStatus(t *testing.T) {
 			}
 			resp, body := send(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{"name":%q,%s}}`, call.method, call.name, meta), headers...)
 			retry := resp.Header.Get("Retry-After")
-			if resp.StatusCode != call.status || (retry == "2") != (call.status == 429) || !strings.Contains(body, `"message":"too many calls","data":{"retryAfter":2}`) || !strings.Contains(body, `"id":7`) {
+			if resp.StatusCode != call.status || (retry == "2") != (call.status == 429) || !strings.Contains(body, `"code":429,"message":"too many calls","data":{"retryAfter":2}`) || !strings.Contains(body, `"id":7`) {
 				t.Errorf("%s %s %s: %d, Retry-After %q, %s", era, call.method, call.name, resp.StatusCode, retry, body)
 			}
 		}

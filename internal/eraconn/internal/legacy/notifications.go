@@ -89,9 +89,9 @@ func (s *Session) takeStopsLocked() (stops []func()) {
 
 // listenAll opens the missing subscriptions once the client is ready: that to
 // changes of lists and those to the resources it has subscribed to. The Handler
-// may refuse them. It returns channels that are closed when a subscription is
-// acknowledged that was not yet.
-func (s *Session) listenAll() (pending []<-chan struct{}) {
+// may refuse them. It returns the subscriptions to resources that were not open
+// yet, by URI.
+func (s *Session) listenAll() map[string]*pendingSub {
 	s.mu.Lock()
 	caller, due := s.caller, s.ready && s.push != nil && !s.closed
 	lists := due && s.changes == nil
@@ -108,10 +108,11 @@ func (s *Session) listenAll() (pending []<-chan struct{}) {
 			s.hold(stop, func() bool { return s.changes == nil }, func() { s.changes = stop })
 		}
 	}
+	pending := map[string]*pendingSub{}
 	for _, uri := range uris {
-		stop, acknowledged, err := s.listen(caller, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+		stop, sub, err := s.listen(caller, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+		pending[uri] = sub
 		if err == nil {
-			pending = append(pending, acknowledged)
 			s.hold(stop, func() bool { old, ok := s.watched[uri]; return ok && old == nil }, func() { s.watched[uri] = stop })
 		}
 	}
@@ -131,13 +132,25 @@ func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
 	}
 }
 
+// A pendingSub is a subscription that the Handler may not have acknowledged yet.
+type pendingSub struct {
+	settled chan struct{} // closed when it is acknowledged or has ended
+	refused error         // set before settled is closed
+}
+
+// settledSub returns a subscription that is open, or was refused.
+func settledSub(refused error) *pendingSub {
+	p := &pendingSub{settled: make(chan struct{}), refused: refused}
+	close(p.settled)
+	return p
+}
+
 // listen opens a subscription whose notifications are pushed to the client. It
-// does not block: a Handler that does not detach runs in a goroutine, and
-// acknowledged is closed when that has acknowledged the subscription or ended.
-func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func(), acknowledged <-chan struct{}, err error) {
+// does not block: a Handler that does not detach runs in a goroutine.
+func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func(), sub *pendingSub, err error) {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: f})
 	if err != nil {
-		return nil, nil, err
+		return nil, settledSub(err), err
 	}
 	h, _ := s.handler()
 	h = protocol.Recover(nil)(h)
@@ -148,37 +161,38 @@ func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func
 	_, err = h.Serve(ended, c)
 	switch {
 	case err == nil && held.Any():
-		return held.Stop, alreadyClosed, nil
+		return held.Stop, settledSub(nil), nil
 	case refused(err):
 		held.Stop()
-		return nil, nil, err
+		return nil, settledSub(err), err
 	}
 	held.Stop()
 	blocking := *c
 	blocking.Detach = nil
-	acked := make(chan struct{})
-	done := sync.OnceFunc(func() { close(acked) })
+	sub = &pendingSub{settled: make(chan struct{})}
+	settle := sync.OnceFunc(func() { close(sub.settled) })
 	blocking.OnNotification = func(n mcp.Notification) {
 		if n.Method == mcp.NotificationSubscriptionsAcknowledged {
-			done()
+			settle()
 		}
 		s.pushNotification(n)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.background(func() {
-		defer done()
-		h.Serve(ctx, &blocking)
+		defer settle()
+		_, err := h.Serve(ctx, &blocking)
+		select {
+		case <-sub.settled:
+		default:
+			if refused(err) {
+				sub.refused = err
+			}
+		}
 	})
-	return cancel, acked, nil
+	return cancel, sub, nil
 }
 
-var alreadyClosed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
-// refused reports whether the Handler refuses subscriptions. Any other error may
+// refused reports whether the Handler refuses a subscription. Any other error may
 // come from the canceled context.
 func refused(err error) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
@@ -189,7 +203,7 @@ func refused(err error) bool {
 	case mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInvalidRequest, mcp.CodeMissingCapability:
 		return true
 	}
-	return false
+	return e.HTTPStatus != 0 // see [mcp.Refusal]
 }
 
 // pushNotification pushes a notification of a subscription to the client.
@@ -269,16 +283,29 @@ func (s *Session) subscribe(ctx context.Context, params json.RawMessage) error {
 	// A change after the response must reach the client.
 	timeout := time.NewTimer(acknowledgeTimeout)
 	defer timeout.Stop()
-	for _, acknowledged := range s.listenAll() {
+	for uri, sub := range s.listenAll() {
 		select {
-		case <-acknowledged:
+		case <-sub.settled:
 		case <-timeout.C:
 			return nil
 		case <-ctx.Done():
 			return nil
 		}
+		if uri == in.URI && mayRetry(sub.refused) {
+			s.mu.Lock()
+			delete(s.watched, uri)
+			s.mu.Unlock()
+			return sub.refused
+		}
 	}
 	return nil
+}
+
+// mayRetry reports whether a subscription was refused for now, so that the client
+// has to know. A server that has no subscriptions just never notifies.
+func mayRetry(refused error) bool {
+	e, ok := errors.AsType[*mcp.Error](refused)
+	return ok && e.HTTPStatus != 0
 }
 
 // acknowledgeTimeout is how long resources/subscribe waits for the Handler.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -380,5 +382,39 @@ func TestClientThatRefusesAQuestion(t *testing.T) {
 	cl.wantError(mcp.MethodToolsCall, `{"name":"t"}`, -1, "User rejected")
 	if asked != 2 {
 		t.Errorf("the client was asked %d times, want 2", asked)
+	}
+}
+
+// A client gets the error of a subscription that is refused for now, and may try
+// again.
+func TestRefusedSubscriptionIsAnError(t *testing.T) {
+	for _, detaches := range []bool{false, true} {
+		full := true
+		cl := newClient(t, nil, offering(everything, func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			if c.Method != mcp.MethodSubscriptionsListen {
+				return mcp.Result{}, nil
+			}
+			if !detaches && ctx.Err() != nil {
+				return mcp.Result{}, ctx.Err()
+			}
+			if detaches {
+				c.Detach(func() {})
+			}
+			if full && strings.Contains(string(c.Params), "a:b") {
+				return mcp.Result{}, mcp.Refusal(http.StatusTooManyRequests, time.Second, "too many open subscriptions")
+			}
+			c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
+			if !detaches {
+				<-ctx.Done()
+			}
+			return mcp.Result{}, nil
+		}))
+		cl.initialize(mcp.Rev20251125, `{}`)
+		cl.wantError(mcp.MethodResourcesSubscribe, `{"uri":"a:b"}`, 429, "too many open subscriptions")
+		full = false
+		if m := cl.request(mcp.MethodResourcesSubscribe, `{"uri":"a:b"}`); m.Error != nil {
+			t.Errorf("detaches %v: the second attempt fails with %v", detaches, m.Error)
+		}
+		cl.session.Close()
 	}
 }

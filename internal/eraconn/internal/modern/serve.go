@@ -67,8 +67,13 @@ func (s *Server) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Princip
 }
 
 // Notified passes a notification to the Handler. It drops one whose _meta does
-// not name the client.
+// not name the client, and those that clients of this revision do not send or that
+// only the protocol itself uses.
 func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, session *mcp.Session) {
+	switch m.Method {
+	case mcp.NotificationInitialized, mcp.NotificationProgress, mcp.NotificationCancelled, mcp.NotificationRootsListChanged:
+		return
+	}
 	r, err := s.lift(m, p)
 	if err != nil || clientcall.LegacyOnly(m.Method) {
 		return
