@@ -28,11 +28,12 @@ vet:
 	@GOOS=darwin $(GO) vet ./...
 	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
-servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, tmux, patch, zsh, fish, dbus-daemon, systemd-analyze), installed where root can
+servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, Redis, tmux, patch, zsh, fish, dbus-daemon, systemd-analyze), installed where root can
 	@want=""; \
 	[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || want="$$want nginx-light"; \
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || want="$$want postgresql-15"; \
 	[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || want="$$want mariadb-server-core mariadb-client-core"; \
+	command -v redis-server >/dev/null || want="$$want redis-server"; \
 	for tool in tmux patch zsh fish dbus-daemon; do command -v $$tool >/dev/null || want="$$want $$tool"; done; \
 	command -v systemd-analyze >/dev/null || want="$$want systemd"; \
 	if [ -z "$$want" ]; then exit 0; fi; \

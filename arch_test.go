@@ -77,6 +77,7 @@ var importRules = map[string]importRule{
 
 	"cluster":                  {on: []string{"cluster/internal/mailbox"}, why: "what replicas share is an interface: a program that has one process links no database"},
 	"cluster/internal/mailbox": {why: "it delivers bytes to one receiver and does not know who publishes them"},
+	"cluster/redis":            {on: []string{"cluster", "cluster/internal/mailbox"}, extern: []string{"github.com/redis/rueidis"}, why: "the only package that links Redis"},
 	"cluster/storetest":        {on: []string{"cluster"}, why: "test support for stores of a cluster, also those of others"},
 
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
@@ -100,6 +101,7 @@ var importRules = map[string]importRule{
 	"internal/leaktest":     {why: "test support that every package may use"},
 	"internal/needtest":     {why: "test support that every package may use"},
 	"internal/ptytest":      {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
+	"internal/redistest":    {on: []string{"internal/needtest"}, why: "test support: real Redis servers"},
 	"internal/spectest":     {on: []string{"internal/protocol", "mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/talktest":     {on: []string{"mcp"}, why: "test support: conversations written as text"},
 	"internal/redact":       {why: "what is secret is the same wherever it is written or shown"},
@@ -167,7 +169,7 @@ var importRules = map[string]importRule{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/redistest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
 
 type listed struct {
 	ImportPath string
@@ -354,6 +356,19 @@ func TestServersOverStdioHaveNoNetwork(t *testing.T) {
 	for _, p := range strings.Fields(string(out)) {
 		if p == "net" || p == "net/http" || p == "os/user" || p == "runtime/cgo" {
 			t.Errorf("server or transport/stdio pulls in %s", p)
+		}
+	}
+}
+
+// Only a program that imports cluster/redis links Redis.
+func TestRedisIsLinkedWhereItIsImported(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./server", "./client", "./transport/...", "./auth/...", "./ext/...", "./app/gateway", "./cluster").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range strings.Fields(string(out)) {
+		if p == module+"cluster/redis" || strings.HasPrefix(p, "github.com/redis/") {
+			t.Errorf("a program that does not import cluster/redis links %s", p)
 		}
 	}
 }

@@ -289,10 +289,12 @@ func (m *Memory) Take(ctx context.Context, key string, n int, b Bucket) (time.Du
 	if it := m.find(kindBucket, key); it != nil {
 		tokens = min(tokens, it.tokens+now.Sub(it.filled).Seconds()*b.Rate)
 	}
-	if missing := float64(n) - tokens; missing > 0 {
-		return max(time.Microsecond, time.Duration(missing/b.Rate*float64(time.Second))), nil
+	if missing := float64(n) - tokens; missing > TokenRounding {
+		wait := min(missing/b.Rate*float64(time.Second), float64(MaxWait))
+		return max(time.Microsecond, time.Duration(wait)), nil
 	}
-	m.put(kindBucket, key, &item{tokens: tokens - float64(n), filled: now}, b.FillTime())
+	tokens = min(float64(b.Burst), max(0, tokens-float64(n)))
+	m.put(kindBucket, key, &item{tokens: tokens, filled: now}, b.FillTime())
 	return 0, nil
 }
 

@@ -87,7 +87,8 @@ type Store interface {
 	Members(ctx context.Context, group string) (map[string][]byte, error)
 
 	// Take takes n tokens from a bucket, which is full when first used. If it
-	// has fewer, Take takes none and returns how long to wait for them.
+	// has fewer, Take takes none and returns how long to wait for them. A
+	// negative n gives tokens back.
 	Take(ctx context.Context, key string, n int, b Bucket) (wait time.Duration, err error)
 
 	// Append adds an entry to a log and returns its position. It drops the
@@ -181,7 +182,7 @@ func (b Bucket) Check(n int) error {
 	switch {
 	case !(b.Rate > 0) || math.IsInf(b.Rate, 0) || b.Burst < 1:
 		return fmt.Errorf("cluster store: bucket with rate %v and burst %d", b.Rate, b.Burst)
-	case n < 1 || n > b.Burst:
+	case n == 0 || n > b.Burst:
 		return fmt.Errorf("cluster store: cannot take %d tokens from a bucket that holds %d", n, b.Burst)
 	}
 	return nil
@@ -204,8 +205,14 @@ func (l LogLimit) Check(data []byte) error {
 // FillTime returns how long an empty bucket takes to fill.
 func (b Bucket) FillTime() time.Duration {
 	s := float64(b.Burst) / b.Rate * float64(time.Second)
-	return max(time.Millisecond, time.Duration(min(s, float64(maxFill))))
+	return max(time.Millisecond, time.Duration(min(s, float64(MaxWait))))
 }
 
-// maxFill bounds how long a bucket is stored.
-const maxFill = 365 * 24 * time.Hour
+const (
+	// MaxWait is the longest time that Take tells a caller to wait, and for which
+	// a bucket is stored.
+	MaxWait = 365 * 24 * time.Hour
+	// TokenRounding is the part of a token that a bucket may lack because times
+	// are rounded.
+	TokenRounding = 1e-4
+)

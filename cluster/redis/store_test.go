@@ -1,0 +1,91 @@
+package redis_test
+
+import (
+	"io"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/cluster/redis"
+	"github.com/tenon-mcp/tenon/cluster/storetest"
+	"github.com/tenon-mcp/tenon/internal/redistest"
+)
+
+// quiet discards log messages.
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func open(t testing.TB, url string, o *redis.Options) *redis.Store {
+	t.Helper()
+	if o == nil {
+		o = &redis.Options{}
+	}
+	if o.Log == nil {
+		o.Log = quiet
+	}
+	s, err := redis.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestMiniredis(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		m := miniredis.RunT(t)
+		now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+		m.SetTime(now)
+		return storetest.Subject{
+			Open: func() cluster.Store { return open(t, "redis://"+m.Addr(), nil) },
+			Advance: func(d time.Duration) {
+				now = now.Add(d)
+				m.SetTime(now)
+				m.FastForward(d)
+			},
+		}
+	}, nil)
+}
+
+// runReal runs the suite on a server; each test has a prefix of its own.
+func runReal(t *testing.T, s *redistest.Server) {
+	var n atomic.Int32
+	storetest.Run(t, func(t *testing.T) storetest.Subject {
+		prefix := "test" + strconv.Itoa(int(n.Add(1))) + ":"
+		return storetest.Subject{
+			Open: func() cluster.Store {
+				return open(t, s.URL, &redis.Options{Prefix: prefix, Timeout: 30 * time.Second})
+			},
+			Advance: time.Sleep,
+			Slow:    true,
+		}
+	}, nil)
+}
+
+func TestRedis(t *testing.T) {
+	s := redistest.Start(t, nil)
+	t.Run("suite", func(t *testing.T) { runReal(t, s) })
+	everyKeyExpires(t, s)
+}
+
+func TestRedisWithTLS(t *testing.T) {
+	runReal(t, redistest.Start(t, &redistest.Options{TLS: true}))
+}
+
+// everyKeyExpires fails the test if a key has no time to live.
+func everyKeyExpires(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	got := s.Do("EVAL", `
+		local all = redis.call('KEYS', '*')
+		for _, key in ipairs(all) do
+			if redis.call('PTTL', key) < 0 then return key end
+		end
+		return 'all of ' .. (#all > 50 and 'many' or 'few')`, "0")
+	if got != "all of many" {
+		t.Errorf("a key without a time to live: %s", got)
+	}
+}

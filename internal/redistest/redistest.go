@@ -1,0 +1,244 @@
+// Package redistest starts real Redis servers for tests. It is imported by tests
+// only.
+package redistest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/needtest"
+)
+
+// Password is the password of every server.
+const Password = "s3cret/&?%"
+
+// startTimeout is how long a server may take to start. It is not a measure.
+const startTimeout = 30 * time.Second
+
+// Options configures [Start]; nil means the defaults.
+type Options struct {
+	// TLS makes the server accept only TLS, and only clients with a certificate.
+	TLS bool
+	// Keep makes the server keep its data over a restart.
+	Keep bool
+	// Config has further lines of redis.conf.
+	Config []string
+}
+
+// A Server is a redis-server process on loopback.
+type Server struct {
+	// Addr is the host and port.
+	Addr string
+	// URL reaches the server, with its password and certificates.
+	URL string
+	// Dir has the server's files.
+	Dir string
+
+	t    testing.TB
+	o    Options
+	path string
+
+	mu  sync.Mutex
+	cmd *exec.Cmd // nil while it does not run
+}
+
+// Start starts a server, which ends with the test. If redis-server is not
+// installed, it calls [needtest.Missing].
+func Start(t testing.TB, o *Options) *Server {
+	t.Helper()
+	s := &Server{t: t, path: needtest.Program(t, "redis-server"), Dir: t.TempDir()}
+	if o != nil {
+		s.o = *o
+	}
+	if s.o.TLS {
+		writeCertificates(t, s.Dir)
+	}
+	t.Cleanup(s.Kill)
+	for try := 0; ; try++ { // another process may take the port
+		s.Addr = freeAddr(t)
+		err := s.start()
+		if err == nil {
+			break
+		}
+		if try == 5 {
+			t.Fatal(err)
+		}
+	}
+	s.URL = s.WithUser("", Password)
+	return s
+}
+
+// WithUser returns a URL with another user and password.
+func (s *Server) WithUser(user, password string) string {
+	u := url.URL{Scheme: "redis", Host: s.Addr, User: url.UserPassword(user, password)}
+	if s.o.TLS {
+		u.Scheme = "rediss"
+		u.RawQuery = url.Values{
+			"ca": {s.file("ca.pem")}, "cert": {s.file("client.pem")}, "key": {s.file("client.key")},
+		}.Encode()
+	}
+	return u.String()
+}
+
+func (s *Server) file(name string) string { return filepath.Join(s.Dir, name) }
+
+func freeAddr(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start starts the process and waits until it accepts connections.
+func (s *Server) start() error {
+	_, port, _ := net.SplitHostPort(s.Addr)
+	lines := []string{
+		"bind 127.0.0.1", "protected-mode no", "daemonize no", "logfile \"\"", "databases 4",
+		"dir \"" + s.Dir + "\"", "requirepass \"" + Password + "\"", "enable-debug-command local",
+	}
+	if s.o.TLS {
+		lines = append(lines, "port 0", "tls-port "+port, "tls-auth-clients yes",
+			"tls-ca-cert-file "+s.file("ca.pem"), "tls-cert-file "+s.file("server.pem"), "tls-key-file "+s.file("server.key"))
+	} else {
+		lines = append(lines, "port "+port)
+	}
+	if s.o.Keep {
+		lines = append(lines, "appendonly yes", "appendfsync always")
+	} else {
+		lines = append(lines, "save \"\"", "appendonly no")
+	}
+	config := s.file("redis.conf")
+	if err := os.WriteFile(config, []byte(strings.Join(append(lines, s.o.Config...), "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.Command(s.path, config)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := ready(stdout); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return err
+	}
+	s.mu.Lock()
+	s.cmd = cmd
+	s.mu.Unlock()
+	return nil
+}
+
+// ready reads the log of a server until it says that it accepts connections; the
+// rest is discarded.
+func ready(log io.Reader) error {
+	answer := make(chan error, 1)
+	go func() {
+		var text bytes.Buffer
+		lines := bufio.NewScanner(log)
+		for lines.Scan() {
+			fmt.Fprintln(&text, lines.Text())
+			if strings.Contains(lines.Text(), "Ready to accept connections") {
+				answer <- nil
+				_, _ = io.Copy(io.Discard, log)
+				return
+			}
+		}
+		answer <- fmt.Errorf("redis-server does not start: %s", text.String())
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(startTimeout):
+		return fmt.Errorf("redis-server is not ready after %v", startTimeout)
+	}
+}
+
+// Kill ends the server at once. It does nothing if the server does not run.
+func (s *Server) Kill() {
+	s.mu.Lock()
+	cmd := s.cmd
+	s.cmd = nil
+	s.mu.Unlock()
+	if cmd != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// Restart starts the server at the same address after Kill. It has its data only
+// if the options say so.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	if err := s.start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Do sends a command to the server over a connection of its own and returns the
+// first line of the answer. It does not work with TLS.
+func (s *Server) Do(words ...string) string {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.Addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(startTimeout))
+	for _, command := range [][]string{{"AUTH", Password}, words} {
+		fmt.Fprintf(conn, "*%d\r\n", len(command))
+		for _, w := range command {
+			fmt.Fprintf(conn, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	in := bufio.NewReader(conn)
+	if _, err := in.ReadString('\n'); err != nil {
+		s.t.Fatal(err)
+	}
+	return answer(s.t, in)
+}
+
+// answer reads an answer; the elements of an array are joined by spaces.
+func answer(t testing.TB, in *bufio.Reader) string {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	line = strings.TrimRight(line, "\r\n")
+	var n int
+	switch line[0] {
+	case '$':
+		if fmt.Sscan(line[1:], &n); n < 0 {
+			return ""
+		}
+		data := make([]byte, n+2)
+		if _, err := io.ReadFull(in, data); err != nil {
+			t.Fatal(err)
+		}
+		return string(data[:n])
+	case '*':
+		fmt.Sscan(line[1:], &n)
+		var all []string
+		for range n {
+			all = append(all, answer(t, in))
+		}
+		return strings.Join(all, " ")
+	}
+	return line
+}
