@@ -71,7 +71,7 @@ var importRules = map[string]importRule{
 
 	"ext/tasks":           {on: []string{"mcp", "server", "client"}, why: "an extension uses what any user could use: Handlers, features and clients, no message, era or transport"},
 	"ext/skills":          {on: []string{"mcp", "server", "client"}, extern: []string{yaml}, why: "an extension uses what any user could use; only who serves or loads skills carries the YAML parser"},
-	"ext/tasks/storetest": {on: []string{"mcp", "ext/tasks"}, why: "test support for stores of tasks, also those of others"},
+	"ext/tasks/storetest": {on: []string{"mcp", "server", "ext/tasks"}, why: "test support for stores of tasks, also those of others"},
 
 	"ext/servercard": {on: []string{"mcp"}, why: "a card is a document: anybody may read or publish one, with any transport"},
 

@@ -82,6 +82,10 @@ func (s *faulty) Alive(ctx context.Context, runner string) (alive bool, err erro
 	return alive, s.with(ctx, "Alive", func() error { alive, err = s.Store.Alive(ctx, runner); return err })
 }
 
+func (s *faulty) Interrupted(ctx context.Context, limit int) (ids []string, err error) {
+	return ids, s.with(ctx, "Interrupted", func() error { ids, err = s.Store.Interrupted(ctx, limit); return err })
+}
+
 // logged returns a logger and what was logged.
 func logged() (*slog.Logger, func() string) {
 	var b lockedBuffer

@@ -29,6 +29,12 @@ type Options struct {
 	// MaxResult is the maximum size of a result or an error in bytes; a task
 	// with a larger one fails. 0 means 4 MiB.
 	MaxResult int
+	// Lease is how long it takes at most until a task whose process has died has
+	// failed or is taken over, see [Manager.Tool]: the process renews its lease
+	// six times as often. The clock of the store counts. 0 means 15 seconds. The
+	// Managers that share a store need the same Lease. A store that can tell
+	// whether a process exists may notice its end sooner.
+	Lease time.Duration
 	// Log receives errors of the store. Nil means slog.Default().
 	Log *slog.Logger
 }
@@ -47,8 +53,6 @@ const (
 )
 
 const (
-	// lease is how long a Manager counts as alive after it has last said so.
-	lease = 15 * time.Second
 	// storeTimeout bounds an operation of the store that no caller waits for,
 	// and callTimeout a call of a client.
 	storeTimeout = 5 * time.Second
@@ -60,19 +64,23 @@ const (
 // A Manager runs the tasks of a server.
 type Manager struct {
 	opts   Options
+	server mcp.Handler
 	store  Store
+	shared bool   // other processes may use the store, now or later
 	runner string // identifies this Manager in records and to the store
 
 	ctx  context.Context // ends when the server is closed
 	stop context.CancelCauseFunc
 
-	running sync.Map // the ids of the tasks that this Manager runs
+	running sync.Map      // the runs of this Manager, by the ids of their tasks
+	kick    chan struct{} // has a token when interrupted tasks wait in suspects
 
-	mu      sync.Mutex
-	closed  bool
-	renewed time.Time // when the lease was last renewed, by the wall clock
-	beating bool      // a goroutine renews the lease
-	wg      sync.WaitGroup
+	mu       sync.Mutex
+	suspects map[string]suspect // tasks that may be interrupted, by id
+	closed   bool
+	renewed  time.Time // when the lease was last renewed, by the wall clock
+	beating  bool      // a goroutine renews the lease
+	wg       sync.WaitGroup
 }
 
 var errClosing = errors.New("the server was stopped")
@@ -84,10 +92,11 @@ var errClosing = errors.New("the server was stopped")
 // A tool whose context has ended has five seconds to return. After that its
 // task ends without it, and what the tool returns later is dropped.
 func NewManager(s *server.Server, o *Options) (*Manager, error) {
-	m := &Manager{runner: rand.Text()}
+	m := &Manager{server: s, runner: rand.Text(), kick: make(chan struct{}, 1), suspects: map[string]suspect{}}
 	if o != nil {
 		m.opts = *o
 	}
+	m.shared = m.opts.Store != nil
 	m.opts.setDefaults()
 	m.store = m.opts.Store
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
@@ -102,6 +111,9 @@ func NewManager(s *server.Server, o *Options) (*Manager, error) {
 		return nil, err
 	}
 	s.OnClose(m.close)
+	if m.shared {
+		m.spawn(m.recoverAll)
+	}
 	return m, nil
 }
 
@@ -161,7 +173,7 @@ func (m *Manager) enter() bool {
 func (m *Manager) join(ctx context.Context) error {
 	m.mu.Lock()
 	// A machine that was suspended has no monotonic time for it.
-	fresh := time.Now().Round(0).Sub(m.renewed) < lease/2
+	fresh := time.Now().Round(0).Sub(m.renewed) < m.leaseTime()/2
 	m.mu.Unlock()
 	if fresh {
 		return nil
@@ -179,33 +191,75 @@ func (m *Manager) join(ctx context.Context) error {
 	return nil
 }
 
+// leaseTime is how long this Manager counts as alive after it has last said so.
+// The rest of [Options].Lease is for others to notice that it does not.
+func (m *Manager) leaseTime() time.Duration { return m.opts.Lease * 2 / 3 }
+
+// beatTime is how often the lease is renewed, and how often interrupted tasks
+// are looked for.
+func (m *Manager) beatTime() time.Duration { return m.opts.Lease / 6 }
+
+// renew renews the lease. If it had ended, runs look whether they still own
+// their tasks.
 func (m *Manager) renew(ctx context.Context) error {
 	now := time.Now().Round(0)
-	if err := m.store.Renew(ctx, m.runner, lease); err != nil {
+	if err := m.store.Renew(ctx, m.runner, m.leaseTime()); err != nil {
 		return err
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	late := now.Sub(m.renewed) >= m.leaseTime()
 	m.renewed = now
+	m.mu.Unlock()
+	if late {
+		m.eachRun((*run).wake)
+	}
 	return nil
 }
 
 // beat renews the lease until the server is closed.
 func (m *Manager) beat() {
-	ticker := time.NewTicker(lease / 3)
+	ticker := time.NewTicker(m.beatTime())
 	defer ticker.Stop()
+	failing := false
 	for {
 		select {
 		case <-m.ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
-		if err := m.renew(ctx); err != nil && m.ctx.Err() == nil {
-			m.opts.Log.Warn("tasks: renew the lease of this process", "error", err)
-		}
+		ctx, cancel := context.WithTimeout(m.ctx, min(storeTimeout, m.beatTime()))
+		err := m.renew(ctx)
 		cancel()
+		if m.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			m.leaseFailed(err, !failing)
+		}
+		failing = err != nil
 	}
+}
+
+// leaseFailed stops the runs that another Manager takes over, a moment before the
+// lease ends: two shall not run a task at the same time.
+func (m *Manager) leaseFailed(err error, first bool) {
+	if first {
+		m.opts.Log.Warn("tasks: renew the lease of this process", "error", err)
+	}
+	m.mu.Lock()
+	ends := time.Now().Round(0).Sub(m.renewed) >= m.leaseTime()-m.beatTime()
+	m.mu.Unlock()
+	if ends {
+		m.eachRun((*run).lose)
+	}
+}
+
+// eachRun calls f with the runs of this Manager.
+func (m *Manager) eachRun(f func(*run)) {
+	m.running.Range(func(_, r any) bool {
+		f(r.(*run))
+		return true
+	})
 }
 
 func (o *Options) setDefaults() {
@@ -224,28 +278,51 @@ func (o *Options) setDefaults() {
 	if o.MaxResult <= 0 {
 		o.MaxResult = 4 << 20
 	}
+	if o.Lease <= 0 {
+		o.Lease = 15 * time.Second
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 }
 
 // Tool returns the options of a tool whose calls become tasks, as a copy of o.
+//
+// If the annotations in o say that the tool is read-only or idempotent, and
+// [Options].Store is set, its tasks survive their process: another Manager with
+// the same store, which may be that of the next process, takes over each task
+// and calls the tool again with the same arguments and the responses to its
+// input requests so far. The store keeps the arguments and the identity of the
+// caller for that. A task whose process dies the third time fails. The tasks of
+// all other tools fail when their process ends, because nobody knows what the
+// tool has done already.
 func (m *Manager) Tool(mode Mode, o *server.ToolOptions) *server.ToolOptions {
-	var out server.ToolOptions
-	if o != nil {
-		out = *o
-	}
-	out.Execution = &mcp.ToolExecution{TaskSupport: string(mode)}
-	out.Middleware = append([]mcp.Middleware{m.middleware(mode, m.start)}, out.Middleware...)
-	return &out
+	return m.toolOptions(&taskTool{m: m, mode: mode}, o)
 }
 
 // DeferredTool is [Manager.Tool] for a tool that decides itself when its call
 // becomes a task: it runs while the client waits until it calls [Begin].
 func (m *Manager) DeferredTool(mode Mode, o *server.ToolOptions) *server.ToolOptions {
-	out := m.Tool(mode, o)
-	out.Middleware[0] = m.middleware(mode, m.startLater)
-	return out
+	return m.toolOptions(&taskTool{m: m, mode: mode, deferred: true}, o)
+}
+
+func (m *Manager) toolOptions(t *taskTool, o *server.ToolOptions) *server.ToolOptions {
+	var out server.ToolOptions
+	if o != nil {
+		out = *o
+	}
+	t.repeatable = m.shared && out.Annotations.Idempotent()
+	out.Execution = &mcp.ToolExecution{TaskSupport: string(t.mode)}
+	out.Middleware = append([]mcp.Middleware{t.wrap}, out.Middleware...)
+	return &out
+}
+
+// A taskTool is a tool whose calls become tasks.
+type taskTool struct {
+	m          *Manager
+	mode       Mode
+	deferred   bool // until the tool calls Begin
+	repeatable bool // another Manager may run its tasks again
 }
 
 // Begin makes the call of a [Manager.DeferredTool] a task. If it is none yet,
@@ -272,28 +349,31 @@ type beginError struct{ err *mcp.Error }
 func (e *beginError) Error() string { return e.err.Error() }
 func (e *beginError) Unwrap() error { return e.err }
 
-// startLater serves a call until the tool calls Begin.
-func (m *Manager) startLater(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
-	res, err := next.Serve(context.WithValue(ctx, waiting{}, true), c)
-	if _, ok := errors.AsType[*beginError](err); ok {
-		return m.start(ctx, c, next)
-	}
-	return res, err
+// wrap turns the calls of the tool into tasks.
+func (t *taskTool) wrap(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		if prepared, ok := ctx.Value(preparing{}).(*preparedCall); ok {
+			return prepared.reached(c, next)
+		}
+		switch err := supported(&c.Caller); {
+		case err == nil && t.deferred:
+			return t.startLater(ctx, c, next)
+		case err == nil:
+			return t.start(ctx, c, next)
+		case t.mode == Required:
+			return mcp.Result{}, err
+		}
+		return next.Serve(ctx, c)
+	})
 }
 
-// middleware turns calls of a tool into tasks.
-func (m *Manager) middleware(mode Mode, start func(context.Context, *mcp.Call, mcp.Handler) (mcp.Result, error)) mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-			switch err := supported(&c.Caller); {
-			case err == nil:
-				return start(ctx, c, next)
-			case mode == Required:
-				return mcp.Result{}, err
-			}
-			return next.Serve(ctx, c)
-		})
+// startLater serves a call until the tool calls Begin.
+func (t *taskTool) startLater(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
+	res, err := next.Serve(context.WithValue(ctx, waiting{}, true), c)
+	if _, ok := errors.AsType[*beginError](err); ok {
+		return t.start(ctx, c, next)
 	}
+	return res, err
 }
 
 // supported returns an error unless the client declared the extension.
@@ -310,7 +390,8 @@ func ownerOf(c *mcp.Caller) string { return c.Principal.Key() }
 
 // start creates a task for a call and runs it. It returns when the store has
 // the task.
-func (m *Manager) start(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
+func (t *taskTool) start(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
+	m := t.m
 	name, _, err := mcp.DecodeCallToolParams(c.Params)
 	if err != nil {
 		return mcp.Result{}, err
@@ -321,7 +402,11 @@ func (m *Manager) start(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 			ID: rand.Text(), Status: Working,
 			CreatedAt: now, LastUpdatedAt: now, TTL: m.opts.TTL, PollInterval: m.opts.PollInterval,
 		},
-		Owner: ownerOf(&c.Caller), Tool: name, Expires: now.Add(m.opts.TTL), Runner: m.runner,
+		Owner: ownerOf(&c.Caller), Tool: name, Expires: now.Add(m.opts.TTL), Runner: m.runner, Attempts: 1,
+	}
+	var saved *savedCall
+	if t.repeatable {
+		saved, r.Call = saveCall(c)
 	}
 	body, err := mcp.Marshal(r.Task.handle())
 	if err != nil {
@@ -330,26 +415,27 @@ func (m *Manager) start(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 	if !m.enter() {
 		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the server is stopping")
 	}
-	if err := m.create(ctx, r); err != nil {
+	work := m.newRun(r, saved)
+	if err := m.create(ctx, r, work); err != nil {
 		m.wg.Done()
 		return mcp.Result{}, err
 	}
 	go func() {
 		defer m.wg.Done()
-		m.run(r.Task.ID, r.Expires, c, next)
+		work.run(c, next)
 	}()
 	return mcp.Result{Type: ResultType, Body: body}, nil
 }
 
 // create stores the record of a new task of this Manager.
-func (m *Manager) create(ctx context.Context, r *Record) error {
+func (m *Manager) create(ctx context.Context, r *Record, work *run) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	defer context.AfterFunc(m.ctx, cancel)() // close does not wait for a slow store
 	if err := m.join(ctx); err != nil {
 		return m.failed("create a task", err)
 	}
-	m.running.Store(r.Task.ID, true)
+	m.running.Store(r.Task.ID, work)
 	err := m.store.Create(ctx, r, m.opts.MaxTasks)
 	if err == nil {
 		return nil
@@ -362,21 +448,10 @@ func (m *Manager) create(ctx context.Context, r *Record) error {
 		m.opts.Log.Error("tasks: create a task", "error", err)
 		return mcp.Errorf(mcp.CodeInternal, "the task store is full; try again later")
 	}
-	m.spawn(func() { m.discard(r.Task.ID) })
+	// The store may have it all the same.
+	m.suspect(r.Task.ID, suspect{notStarted: true})
+	m.spawn(func() { m.recover(r.Task.ID) })
 	return m.failed("create a task", err)
-}
-
-// discard fails a task that is not run, in case the store has it although
-// Create returned an error.
-func (m *Manager) discard(id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
-	defer cancel()
-	_, err := change(ctx, m.store, id, func(r *Record) bool {
-		return r.finish(failure(mcp.Errorf(mcp.CodeInternal, "the task could not be started")))
-	})
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		m.opts.Log.Warn("tasks: discard a task that was not started", "task", id, "error", err)
-	}
 }
 
 // failed logs an error of the store and returns the one for the client.

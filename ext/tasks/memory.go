@@ -83,7 +83,7 @@ func (m *Memory) put(r *Record) {
 
 // size returns about how many bytes a record takes.
 func (r *Record) size() int64 {
-	n := 1024 + len(r.Owner) + len(r.Tool) + len(r.Task.StatusMessage) + len(r.Task.Result)
+	n := 1024 + len(r.Owner) + len(r.Tool) + len(r.Call) + len(r.Task.StatusMessage) + len(r.Task.Result)
 	for key, q := range r.Task.InputRequests {
 		n += len(key) + len(q.Params)
 	}
@@ -188,6 +188,25 @@ func (m *Memory) Alive(ctx context.Context, runner string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return time.Now().Before(m.runners[runner]), nil
+}
+
+// Interrupted implements [Store].
+func (m *Memory) Interrupted(ctx context.Context, limit int) (ids []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	for id, r := range m.records {
+		if len(ids) == limit {
+			break
+		}
+		if !r.Task.Status.Final() && !r.Expired(now) && !now.Before(m.runners[r.Runner]) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
 }
 
 // sweep removes those of some records that have expired.

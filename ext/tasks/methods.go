@@ -74,8 +74,9 @@ func (m *Manager) read(ctx context.Context, id string) (*Record, error) {
 	return m.check(ctx, r)
 }
 
-// check marks a task as failed that was interrupted: its process has stopped
-// without storing a result.
+// check looks whether a task was interrupted: its process has stopped without
+// storing a result. If another Manager may take over the task, this one is about
+// to; otherwise the task has failed.
 func (m *Manager) check(ctx context.Context, r *Record) (*Record, error) {
 	if r.Task.Status.Final() {
 		return r, nil
@@ -84,8 +85,12 @@ func (m *Manager) check(ctx context.Context, r *Record) (*Record, error) {
 	if err != nil || alive {
 		return r, err
 	}
-	lost := mcp.Errorf(mcp.CodeInternal, "the server stopped while it was running the task")
-	return change(ctx, m.store, r.Task.ID, func(r *Record) bool { return r.finish(failure(lost)) })
+	if r.Call != nil && m.shared {
+		m.suspect(r.Task.ID, suspect{})
+		signal(m.kick)
+		return r, nil
+	}
+	return m.fail(ctx, r, interrupted)
 }
 
 // alive reports whether a task is being run. A Manager trusts the lease of

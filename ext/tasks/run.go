@@ -28,12 +28,21 @@ import (
 // The record decides. If it has ended in another way, because a client has
 // cancelled the task or because another process took this one for stopped, the
 // run ends, and a result that the tool returns nevertheless is dropped.
+//
+// Every change of the record that a run makes is on condition that the task is
+// still its own, see owns: another Manager may have taken it over.
 type run struct {
 	m       *Manager
 	id      string
+	expires time.Time
+	attempt int             // Record.Attempts when it began
+	saved   *savedCall      // for the Manager that takes over; nil if none may
 	used    map[string]bool // keys of input requests, never used again
 	woken   chan struct{}   // has a token when the record may have changed, for watch
 	changed chan struct{}   // likewise, for ask
+
+	ctx    context.Context // ends when the tool shall return
+	cancel context.CancelCauseFunc
 
 	mu        sync.Mutex
 	message   string // a status message that is not stored yet
@@ -44,7 +53,10 @@ type run struct {
 var (
 	errCancelled = errors.New("the task was cancelled")
 	errExpired   = errors.New("the task took longer than its time to live")
+	errGone      = errors.New("the record of the task is gone from the store")
 	errEnded     = errors.New("another process has ended the task")
+	errTaken     = errors.New("another process has taken over the task")
+	errLost      = errors.New("the lease of this process has ended")
 )
 
 // served is what the tool returned.
@@ -53,22 +65,50 @@ type served struct {
 	err error
 }
 
-// run serves a call until it has a result.
-func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handler) {
-	defer m.running.Delete(id)
-	ctx, cancel := context.WithCancelCause(m.ctx)
-	defer cancel(nil)
-	// A task fails a moment before its record expires, so that clients see it.
-	ctx, stop := context.WithDeadlineCause(ctx, expires.Add(-m.margin()), errExpired)
-	defer stop()
+// newRun returns the run of a task that this Manager owns or is about to own.
+func (m *Manager) newRun(rec *Record, saved *savedCall) *run {
+	r := &run{
+		m: m, id: rec.Task.ID, expires: rec.Expires, attempt: rec.Attempts, saved: saved,
+		used: map[string]bool{}, woken: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+	}
+	if saved != nil {
+		for _, key := range saved.Used {
+			r.used[key] = true
+		}
+	}
+	r.ctx, r.cancel = context.WithCancelCause(m.ctx)
+	return r
+}
 
-	r := &run{m: m, id: id, used: map[string]bool{}, woken: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
-	unwatch := m.store.Watch(id, r.wake)
+// owns reports whether the record says that this run works on the task.
+func (r *run) owns(rec *Record) bool { return rec.Runner == r.m.runner && rec.Attempts == r.attempt }
+
+// lose ends the run of a task that another Manager takes over, because the lease
+// of this one has ended.
+func (r *run) lose() {
+	if r.saved != nil {
+		r.cancel(errLost)
+	}
+}
+
+// run serves a call until it has a result.
+func (r *run) run(c *mcp.Call, next mcp.Handler) {
+	m := r.m
+	defer m.running.Delete(r.id)
+	defer r.cancel(nil)
+	ctx := r.ctx
+	if !r.expires.IsZero() {
+		// A task fails a moment before its record expires, so that clients see it.
+		var stop func()
+		ctx, stop = context.WithDeadlineCause(ctx, r.expires.Add(-m.margin()), errExpired)
+		defer stop()
+	}
+	unwatch := m.store.Watch(r.id, r.wake)
 	r.wake() // it may have changed before
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		r.watch(ctx, cancel)
+		r.watch(ctx)
 	}()
 	call := *c
 	call.Detach, call.Progress, call.OnNotification = nil, true, r.notified
@@ -78,11 +118,15 @@ func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handle
 		tool <- served{res, err}
 		r.returned(err)
 	}()
-	o := r.outcome(r.await(ctx, tool))
-	cancel(nil)
+	s, cause := r.await(ctx, tool)
+	r.cancel(nil)
 	unwatch()
 	<-watching
-	r.settle(o)
+	if r.saved != nil && s.err != nil && (errors.Is(cause, errLost) || errors.Is(cause, errClosing)) {
+		r.release(cause)
+		return
+	}
+	r.settle(r.outcome(s, cause))
 }
 
 // margin is how long before the end of its TTL a running task fails.
@@ -137,7 +181,7 @@ func signal(c chan struct{}) {
 }
 
 // watch follows the record and ends the run when the task has ended.
-func (r *run) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+func (r *run) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,13 +191,15 @@ func (r *run) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		rec, err := r.m.read(ctx, r.id)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			cancel(errExpired)
+			r.cancel(errGone)
 		case err != nil:
 			r.retry(ctx, err)
 		case rec.Task.Status == Cancelled:
-			cancel(errCancelled)
+			r.cancel(errCancelled)
 		case rec.Task.Status.Final():
-			cancel(errEnded)
+			r.cancel(errEnded)
+		case !r.owns(rec):
+			r.cancel(errTaken)
 		}
 	}
 }
@@ -175,38 +221,46 @@ func (r *run) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (res mcp
 			res, err = mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "internal error while running the task")
 		}
 	}()
+	if c, err = r.continued(ctx, c); err != nil {
+		return mcp.Result{}, err
+	}
 	for {
 		res, err := next.Serve(ctx, c)
 		need, ok := errors.AsType[*mcp.InputRequired](err)
 		if !ok {
 			return res, err
 		}
-		responses, err := r.ask(ctx, need.Requests)
+		responses, err := r.ask(ctx, need)
 		if err != nil {
 			mcp.Abandon(need)
 			return mcp.Result{}, err
 		}
-		again := *c
-		again.State, again.InputResponses = need.State, maps.Clone(need.PriorResponses)
-		if again.InputResponses == nil {
-			again.InputResponses = responses
-		} else {
-			maps.Copy(again.InputResponses, responses)
-		}
-		c = &again
+		c = nextRound(c, need.State, need.PriorResponses, responses)
 	}
+}
+
+// nextRound returns the call of the round that follows.
+func nextRound(c *mcp.Call, state string, prior, responses map[string]json.RawMessage) *mcp.Call {
+	again := *c
+	again.State, again.InputResponses = state, maps.Clone(prior)
+	if again.InputResponses == nil {
+		again.InputResponses = responses
+	} else {
+		maps.Copy(again.InputResponses, responses)
+	}
+	return &again
 }
 
 // ask publishes input requests in the record and waits for the responses to
 // all of them. A key that was used before gets a number: within a task no key
 // may stand for two requests.
-func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
-	if len(requests) == 0 {
+func (r *run) ask(ctx context.Context, need *mcp.InputRequired) (map[string]json.RawMessage, error) {
+	if len(need.Requests) == 0 {
 		return nil, nil
 	}
-	open := make(map[string]mcp.InputRequest, len(requests))
-	original := make(map[string]string, len(requests))
-	for key, q := range requests {
+	open := make(map[string]mcp.InputRequest, len(need.Requests))
+	original := make(map[string]string, len(need.Requests))
+	for key, q := range need.Requests {
 		fresh := key
 		for n := 2; r.used[fresh]; n++ {
 			fresh = key + "-" + strconv.Itoa(n)
@@ -214,17 +268,23 @@ func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (ma
 		r.used[fresh] = true
 		open[fresh], original[fresh] = q, key
 	}
-	if err := r.publish(ctx, open); err != nil {
+	if err := r.publish(ctx, open, r.saved.after(need, original, r.used)); err != nil {
 		return nil, err
 	}
-	r.wake() // it may have been cancelled
+	return r.answers(ctx, original)
+}
+
+// answers waits for the responses to input requests, given by the keys in the
+// record with those of the tool, and returns them by the keys of the tool.
+func (r *run) answers(ctx context.Context, original map[string]string) (map[string]json.RawMessage, error) {
+	r.wake() // it may have changed already
 	for {
 		select {
 		case <-r.changed:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		got, err := r.responses(ctx, open)
+		got, err := r.responses(ctx, original)
 		if err != nil {
 			r.retry(ctx, err)
 		}
@@ -232,15 +292,17 @@ func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (ma
 			continue
 		}
 		responses := make(map[string]json.RawMessage, len(got))
-		for key, v := range got {
-			responses[original[key]] = v
+		for key, own := range original {
+			responses[own] = got[key]
 		}
 		return responses, nil
 	}
 }
 
-// publish stores the open input requests of a round.
-func (r *run) publish(ctx context.Context, open map[string]mcp.InputRequest) error {
+// publish stores the open input requests of a round, and how another Manager
+// continues it.
+func (r *run) publish(ctx context.Context, open map[string]mcp.InputRequest, saved *savedCall) error {
+	call := saved.encode()
 	_, err := r.persist("store input requests of a task", ctx.Done(), func(rec *Record) bool {
 		for key := range open {
 			_, asked := rec.Task.InputRequests[key]
@@ -249,10 +311,10 @@ func (r *run) publish(ctx context.Context, open map[string]mcp.InputRequest) err
 				return false // stored before, although the store returned an error
 			}
 		}
-		if rec.Task.Status.Final() {
+		if rec.Task.Status.Final() || !r.owns(rec) {
 			return false
 		}
-		rec.Task.Status, rec.Task.InputRequests, rec.Responses = InputRequired, open, nil
+		rec.Task.Status, rec.Task.InputRequests, rec.Responses, rec.Call = InputRequired, open, nil, call
 		return true
 	})
 	if ctx.Err() != nil {
@@ -263,12 +325,12 @@ func (r *run) publish(ctx context.Context, open map[string]mcp.InputRequest) err
 
 // responses returns the responses to all open requests; nil while some are
 // missing.
-func (r *run) responses(ctx context.Context, open map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+func (r *run) responses(ctx context.Context, keys map[string]string) (map[string]json.RawMessage, error) {
 	rec, err := r.m.read(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
-	for key := range open {
+	for key := range keys {
 		if _, answered := rec.Responses[key]; !answered {
 			return nil, nil
 		}
@@ -298,10 +360,12 @@ func (r *run) persist(what string, done <-chan struct{}, f func(*Record) bool) (
 // settle stores how the task ended. If the store fails until the server is
 // closed, the task counts as interrupted.
 func (r *run) settle(o outcome) {
-	rec, err := r.persist("store the end of a task", r.m.ctx.Done(), func(rec *Record) bool { return rec.finish(o) })
+	rec, err := r.persist("store the end of a task", r.m.ctx.Done(), func(rec *Record) bool { return r.owns(rec) && rec.finish(o) })
 	switch {
 	case errors.Is(err, ErrNotFound):
 		r.m.opts.Log.Warn("tasks: the record of a task is gone; its result is dropped", "task", r.id)
+	case err == nil && !r.owns(rec):
+		r.m.opts.Log.Warn("tasks: another process has taken over a task; what its tool returned here is dropped", "task", r.id)
 	case err == nil && rec.Task.Status != Cancelled && !o.is(&rec.Task):
 		r.m.opts.Log.Warn("tasks: a task had ended before its tool returned; its result is dropped", "task", r.id, "status", rec.Task.Status, "reason", rec.Task.StatusMessage)
 	}
@@ -387,7 +451,7 @@ func (r *run) saveMessages() {
 		}
 		ctx, cancel := context.WithTimeout(r.m.ctx, storeTimeout)
 		_, err := change(ctx, r.m.store, r.id, func(rec *Record) bool {
-			if rec.Task.Status.Final() {
+			if rec.Task.Status.Final() || !r.owns(rec) {
 				return false
 			}
 			rec.Task.StatusMessage = text

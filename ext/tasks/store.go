@@ -57,6 +57,11 @@ type Store interface {
 	// Alive reports whether a runner is alive. A store that can tell whether
 	// the process exists reports that instead of the time since Renew.
 	Alive(ctx context.Context, runner string) (bool, error)
+
+	// Interrupted returns the ids of at most limit records whose tasks have not
+	// ended and whose runners are not alive any more. A record whose runner was
+	// never declared alive may be left out.
+	Interrupted(ctx context.Context, limit int) ([]string, error)
 }
 
 // The errors of a Store.
@@ -84,6 +89,10 @@ type Record struct {
 	// Runner identifies the Manager that runs the task. If it is not alive, a
 	// task that has not ended was interrupted.
 	Runner string `json:"runner,omitzero"`
+	// Attempts counts the Managers that have begun to run the task.
+	Attempts int `json:"attempts,omitzero"`
+	// Call is what another Manager needs to take over the task; nil if none may.
+	Call json.RawMessage `json:"call,omitzero"`
 	// Responses holds the responses to input requests of the current round, by
 	// key.
 	Responses map[string]json.RawMessage `json:"responses,omitzero"`
@@ -95,6 +104,7 @@ func (r *Record) Clone() *Record {
 	c.Task.InputRequests = maps.Clone(r.Task.InputRequests)
 	c.Responses = maps.Clone(r.Responses)
 	c.Task.Result = slices.Clone(r.Task.Result)
+	c.Call = slices.Clone(r.Call)
 	if r.Task.Error != nil {
 		e := *r.Task.Error
 		c.Task.Error = &e
@@ -163,7 +173,7 @@ func (r *Record) finish(o outcome) bool {
 	}
 	t := &r.Task
 	t.Status, t.StatusMessage, t.Result, t.Error = o.status, o.message, o.result, o.failure
-	t.InputRequests, r.Responses = nil, nil
+	t.InputRequests, r.Responses, r.Call = nil, nil, nil
 	return true
 }
 
@@ -202,6 +212,20 @@ func (w *Watchers) Watch(id string, changed func()) (stop func()) {
 func (w *Watchers) Notify(id string) {
 	w.mu.Lock()
 	fs := slices.Collect(maps.Values(w.byID[id]))
+	w.mu.Unlock()
+	for _, f := range fs {
+		f()
+	}
+}
+
+// NotifyAll calls the functions that watch any record. A store uses it when it
+// may have missed changes.
+func (w *Watchers) NotifyAll() {
+	var fs []func()
+	w.mu.Lock()
+	for _, watching := range w.byID {
+		fs = slices.AppendSeq(fs, maps.Values(watching))
+	}
 	w.mu.Unlock()
 	for _, f := range fs {
 		f()

@@ -99,8 +99,6 @@ func (f *follower) send() {
 		case err != nil:
 			f.again(time.Second)
 			continue
-		case !r.Task.Status.Final() && r.Runner != f.m.runner:
-			f.again(lease / 3) // its process may stop without a change
 		}
 		if r.Version == f.sent {
 			continue

@@ -53,20 +53,8 @@ func (s *Store) poll() error {
 	if err := s.db.QueryRowContext(s.ctx, "SELECT n FROM clock").Scan(&now); err != nil || now == s.seen {
 		return err
 	}
-	rows, err := s.db.QueryContext(s.ctx, "SELECT id FROM task WHERE changed > ? AND changed <= ? AND writer <> ?", s.seen, now, s.process)
+	ids, err := texts(s.db.QueryContext(s.ctx, "SELECT id FROM task WHERE changed > ? AND changed <= ? AND writer <> ?", s.seen, now, s.process))
 	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return err
-		}
-		ids = append(ids, id)
-	}
-	if err := rows.Err(); err != nil {
 		return err
 	}
 	s.seen = now

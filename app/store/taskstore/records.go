@@ -14,6 +14,9 @@ import (
 // live is the condition that a task has not expired; its parameter is the time.
 const live = "(expires = 0 OR expires > ?)"
 
+// open is the condition that a task has not ended.
+const open = "data ->> '$.task.status' IN ('working', 'input_required')"
+
 // encode returns the columns data, result and expires of a record.
 func encode(r *tasks.Record) (data string, result []byte, expires int64, err error) {
 	c := *r
@@ -217,4 +220,52 @@ func (s *Store) Alive(ctx context.Context, runner string) (bool, error) {
 	}
 	held, err := safefile.Held(s.lockFile(process))
 	return held, s.wrap(err)
+}
+
+// Interrupted implements [tasks.Store].
+func (s *Store) Interrupted(ctx context.Context, limit int) (ids []string, err error) {
+	var runners []string
+	err = patient(ctx, func() error {
+		runners, err = texts(s.db.QueryContext(ctx, "SELECT DISTINCT data ->> '$.runner' FROM task WHERE "+open))
+		return err
+	})
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	for _, runner := range runners {
+		alive, err := s.Alive(ctx, runner)
+		if err != nil {
+			return nil, err
+		}
+		if alive || len(ids) >= limit {
+			continue
+		}
+		var some []string
+		err = patient(ctx, func() error {
+			some, err = texts(s.db.QueryContext(ctx, "SELECT id FROM task WHERE "+open+" AND data ->> '$.runner' = ? AND "+live+" LIMIT ?",
+				runner, time.Now().UnixMilli(), limit-len(ids)))
+			return err
+		})
+		if err != nil {
+			return nil, s.wrap(err)
+		}
+		ids = append(ids, some...)
+	}
+	return ids, nil
+}
+
+// texts reads rows of one text each.
+func texts(rows *sql.Rows, err error) (all []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		all = append(all, text)
+	}
+	return all, rows.Err()
 }

@@ -66,6 +66,7 @@ var steps = []string{
 	CREATE TABLE clock (n INTEGER NOT NULL) STRICT;
 	INSERT INTO clock VALUES (0);
 	CREATE TABLE runner (id TEXT PRIMARY KEY, process TEXT NOT NULL) STRICT;`,
+	`CREATE INDEX task_open ON task (data ->> '$.runner') WHERE ` + open + `;`,
 }
 
 // A Store is a [tasks.Store] in a SQLite file. A change is on the disk before

@@ -47,14 +47,19 @@ func record(id, owner string) *tasks.Record {
 	return &tasks.Record{Task: tasks.Task{ID: id, Status: tasks.Working, CreatedAt: now, LastUpdatedAt: now}, Owner: owner, Expires: now.Add(time.Hour)}
 }
 
-func TestStore(t *testing.T) {
+func TestStore(t *testing.T) { storetest.Run(t, sharedFile()) }
+
+func TestManagersShareFile(t *testing.T) { storetest.RunManagers(t, sharedFile()) }
+
+// sharedFile returns a function that opens the same file within one test.
+func sharedFile() func(t *testing.T) tasks.Store {
 	files := map[string]string{}
-	storetest.Run(t, func(t *testing.T) tasks.Store {
+	return func(t *testing.T) tasks.Store {
 		if files[t.Name()] == "" {
 			files[t.Name()] = filepath.Join(t.TempDir(), "tasks.db")
 		}
 		return open(t, files[t.Name()], nil)
-	})
+	}
 }
 
 // A store that is opened again has what was stored, and only its owner can read

@@ -43,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) tasks.Store) {
 		"a watch ends":                                    unwatched,
 		"a runner is alive until it stops":                runners,
 		"a runner that does not renew its lease is gone":  dead,
+		"tasks of a runner that is gone are found":        interrupted,
 		"a record that is read may be modified":           independent,
 		"a method does nothing after the end of its time": ended,
 	} {
@@ -59,7 +60,7 @@ func record(id, owner string) *tasks.Record {
 			TTL: time.Hour, PollInterval: 500 * time.Millisecond,
 			InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: []byte(`{"message":"ok?"}`)}},
 		},
-		Owner: owner, Tool: "render", Expires: now.Add(time.Hour), Runner: "r1",
+		Owner: owner, Tool: "render", Expires: now.Add(time.Hour), Runner: "r1", Attempts: 2, Call: json.RawMessage(`{"params":{}}`),
 		Responses: map[string]json.RawMessage{"j": json.RawMessage(`{"action":"decline"}`)},
 	}
 }
@@ -500,6 +501,50 @@ func dead(t *testing.T, open func() tasks.Store) {
 	}
 }
 
+func interrupted(t *testing.T, open func() tasks.Store) {
+	ctx, s := t.Context(), open()
+	find := func(limit int, want ...string) {
+		t.Helper()
+		for _, s := range []tasks.Store{s, open()} {
+			got, err := s.Interrupted(ctx, limit)
+			must(t, err)
+			if slices.Sort(got); limit < len(want) && len(got) == limit {
+				continue
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("interrupted: %q, want %q, at most %d", got, want, limit)
+			}
+		}
+	}
+	for _, runner := range []string{"r1", "r2", "r3"} {
+		must(t, s.Renew(ctx, runner, time.Hour))
+	}
+	records := map[string]*tasks.Record{}
+	for id, runner := range map[string]string{"a": "r1", "b": "r1", "c": "r2", "ended": "r1", "expired": "r1", "moved": "r1"} {
+		r := record(id, "ada")
+		if r.Runner = runner; id == "expired" {
+			r.Expires = time.Now().Add(time.Millisecond)
+		}
+		must(t, s.Create(ctx, r, 10))
+		records[id] = r
+	}
+	time.Sleep(2 * time.Millisecond)
+	find(10)
+	records["ended"].Task.Status = tasks.Completed
+	must(t, s.Update(ctx, records["ended"]))
+	must(t, s.Renew(ctx, "r1", 0))
+	find(10, "a", "b", "moved")
+	find(2, "a", "b", "moved")
+	records["moved"].Runner = "r3"
+	must(t, s.Update(ctx, records["moved"]))
+	find(10, "a", "b")
+	must(t, s.Renew(ctx, "r3", 0))
+	must(t, s.Renew(ctx, "r2", 0))
+	find(10, "a", "b", "c", "moved")
+	must(t, s.Renew(ctx, "r1", time.Hour))
+	find(10, "c", "moved")
+}
+
 func independent(t *testing.T, open func() tasks.Store) {
 	ctx, s := t.Context(), open()
 	r := record("a", "")
@@ -526,9 +571,10 @@ func ended(t *testing.T, open func() tasks.Store) {
 	_, get := s.Get(ctx, "a")
 	_, list := s.List(ctx, "ada", tasks.Cursor{}, 10)
 	_, alive := s.Alive(ctx, "r1")
+	_, interrupted := s.Interrupted(ctx, 10)
 	for name, err := range map[string]error{
 		"Create": s.Create(ctx, record("b", "ada"), 10), "Get": get, "Update": s.Update(ctx, r), "List": list,
-		"Renew": s.Renew(ctx, "r1", time.Hour), "Alive": alive,
+		"Renew": s.Renew(ctx, "r1", time.Hour), "Alive": alive, "Interrupted": interrupted,
 	} {
 		if err == nil {
 			t.Errorf("%s has no error", name)
