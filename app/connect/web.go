@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/auth/login"
-	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
 	"github.com/tenon-mcp/tenon/transport/streamclient"
@@ -113,6 +112,7 @@ func (t tokenWatcher) CloseIdleConnections() {
 func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
 	o := LoginOptions(s.entry, s.opts.Proxy)
 	o.Base, o.Store, o.Account, o.Warn, o.Pages = base, s.opts.Tokens, s.opts.Account, s.warn, s.loginPages()
+	o.Waiting = s.countLogins
 	if grant, err := s.grant(); err == nil && grant != nil { // checkGrant has reported the error
 		o.Grant, o.Store = grant, &s.granted
 		return o
@@ -159,7 +159,7 @@ type loggedIn struct {
 }
 
 func (t *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r.WithContext(timeoutpause.With(r.Context(), t.s.countLogins)))
+	resp, err := t.next.RoundTrip(r)
 	if wants, ok := errors.AsType[*login.CredentialError](err); ok {
 		return nil, t.s.wantsCredential(wants)
 	}

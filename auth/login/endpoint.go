@@ -178,6 +178,10 @@ func (p *endpoint) renew(ctx context.Context, old *token, why purpose, work func
 	r.waiting++
 	p.mu.Unlock()
 	defer timeoutpause.Hold(ctx)() // a user may be logging in
+	if waiting := p.transport.opts.Waiting; waiting != nil {
+		waiting(1)
+		defer waiting(-1)
+	}
 
 	select {
 	case <-r.done:

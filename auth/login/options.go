@@ -71,6 +71,11 @@ type Options struct {
 	// Loopback logs the user in if Authorize is nil. Nil means the zero value.
 	Loopback *Loopback
 
+	// Waiting is called with 1 when a request begins to wait for a login or a
+	// refresh, and with -1 when it no longer waits, from any goroutine. Nil
+	// means that nobody is told.
+	Waiting func(n int)
+
 	// NoLogin, if not nil, is the error of requests for which a user would
 	// have to log in. Tokens are still used and refreshed, but no page is
 	// opened and no client is registered.

@@ -29,9 +29,16 @@ type Transport struct {
 
 	mu      sync.Mutex
 	places  map[string]*endpoint
+	last    lastEndpoint
 	clients [2]*fetch.Client // for other machines and for this machine
 
 	provers map[string]*storedProver // by issuer
+}
+
+// lastEndpoint is the endpoint of the last request: most Transports have one.
+type lastEndpoint struct {
+	url   url.URL
+	place *endpoint
 }
 
 const (
@@ -90,6 +97,7 @@ func (t *Transport) Forget(ctx context.Context, address string) error {
 			delete(t.places, name)
 		}
 	}
+	t.last = lastEndpoint{}
 	t.mu.Unlock()
 	for _, p := range gone {
 		if err := p.abandon(ctx); err != nil {
@@ -221,6 +229,10 @@ func (j *exchange) closeBody() {
 
 // send sends the request with the current token.
 func (j *exchange) send() (*http.Response, error) {
+	if j.sends == 0 && j.token == nil {
+		j.sends++
+		return j.transport.base.RoundTrip(j.original)
+	}
 	req := j.original.Clone(j.original.Context())
 	if j.sends > 0 && j.original.GetBody != nil {
 		body, err := j.original.GetBody()
@@ -321,6 +333,13 @@ func (j *exchange) seen() *token {
 func (t *Transport) endpoint(u *url.URL) *endpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.last.place == nil || t.last.url != *u {
+		t.last = lastEndpoint{*u, t.endpointLocked(u)}
+	}
+	return t.last.place
+}
+
+func (t *Transport) endpointLocked(u *url.URL) *endpoint {
 	name := canonical(u)
 	if p := t.places[name]; p != nil {
 		return p

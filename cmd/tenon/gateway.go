@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/gcfloor"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -94,6 +95,7 @@ func (v *gatewayFlags) checkStdio(set *pflag.FlagSet) (err error) {
 }
 
 func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
+	gcfloor.Set(32 << 20)
 	if v.names != "server" && v.names != "plain" {
 		return usagef("--names must be server or plain, not %q", v.names)
 	}

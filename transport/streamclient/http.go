@@ -2,6 +2,7 @@ package streamclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ const (
 // A target is the URL of the server, with the client and headers of its requests.
 type target struct {
 	url    *url.URL
+	host   string // the Host header
 	http   *http.Client
 	header http.Header
 	own    *http.Transport // nil if the caller set Endpoint.HTTP
@@ -52,6 +54,8 @@ func newTarget(address string, client *http.Client, header http.Header) (*target
 			t.header[name] = slices.Clone(values)
 		}
 	}
+	t.host = cmp.Or(t.header.Get("Host"), u.Host)
+	t.header.Del("Host")
 	if client == nil {
 		t.own = NewTransport()
 		client = &http.Client{Transport: t.own}
@@ -114,25 +118,20 @@ func follow(r *http.Request, via []*http.Request) bool {
 func (t *target) String() string { return t.url.Scheme + "://" + t.url.Host + t.url.EscapedPath() }
 
 // send sends one HTTP request. net/http may send the body again if an idle
-// connection turns out to be closed.
+// connection turns out to be closed. send takes over header.
 func (t *target) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
-	var content io.Reader
-	if body != nil {
-		content = bytes.NewReader(body)
-	}
-	r, err := http.NewRequestWithContext(ctx, method, t.url.String(), content)
-	if err != nil {
-		return nil, err
-	}
 	for name, values := range t.header {
-		r.Header[name] = slices.Clone(values)
+		if _, set := header[name]; !set {
+			header[name] = slices.Clone(values)
+		}
 	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
-	if host := r.Header.Get("Host"); host != "" {
-		r.Host = host
-		r.Header.Del("Host")
+	u := *t.url // a RoundTripper of the caller may change it
+	r := (&http.Request{Method: method, URL: &u, Host: t.host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	if body != nil {
+		r.ContentLength = int64(len(body))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
 	resp, err := t.http.Do(r)
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,7 +31,7 @@ const (
 //
 // The path of a request is:
 //
-//	Start    starts a goroutine                       link.go
+//	Start    registers the request                    link.go
 //	headers  repeat parts of the body                 headers.go
 //	POST     status, content type                     post.go
 //	 JSON    the response
@@ -47,7 +49,7 @@ type link struct {
 	idle chan struct{} // closed when the link is retired or closed and its goroutines have ended
 
 	mu      sync.Mutex
-	running int  // goroutines of the link
+	running int  // goroutines and exchanges of the link
 	retired bool // replaced by a new link; calls in flight continue
 	closed  bool
 	session string                        // of the initialize response
@@ -73,35 +75,54 @@ func (l *link) NextID() int64 { return l.ids.Add(1) }
 
 // Start sends a request with the values of ctx. It ends with its response, when
 // the caller cancels it, or with the link.
+//
+// Start waits for the headers of a modern response, and for all of one that is
+// JSON: a modern server sends nothing else before them, and the end of ctx
+// cancels the request. Other exchanges have a goroutine of their own.
 func (l *link) Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error) {
 	m := &jsonrpc.Message{ID: jsonrpc.IntID(id), Method: method, Params: params}
 	p := &post{link: l, origin: id, m: m, modern: eraconn.IsModern(m)}
-	ctx, p.cancel = l.span(context.WithoutCancel(ctx))
+	waits := p.modern && method != mcp.MethodSubscriptionsListen
+	if !waits {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, p.cancel = context.WithCancelCause(ctx)
 	pending, deliver := jsonrpc.NewPending(p.drop)
 	p.deliver = deliver
-	if !l.begin(true) {
+	if err := l.beginRequest(p); err != nil {
 		p.cancel(nil)
-		if l.ctx.Err() == nil { // only retired
-			return nil, &errSessionLost{method: method, unserved: true}
-		}
-		return nil, &jsonrpc.ClosedError{}
+		return nil, err
 	}
-	l.mu.Lock()
-	l.open[m.ID.Key()] = p
-	l.mu.Unlock()
-	go func() { // one exchange
-		defer l.end()
-		defer p.cancel(nil)
-		defer l.forget(p)
+	if !waits {
+		go p.exchange(ctx)
+	} else {
 		p.exchange(ctx)
-	}()
+	}
 	return pending, nil
 }
 
-func (l *link) forget(p *post) {
+// beginRequest registers a request and counts its exchange.
+func (l *link) beginRequest(p *post) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return &jsonrpc.ClosedError{}
+	case l.retired:
+		return &errSessionLost{method: p.m.Method, unserved: true}
+	}
+	l.running++
+	l.open[p.m.ID.Key()] = p
+	return nil
+}
+
+// endRequest is called when the exchange of a request has ended.
+func (l *link) endRequest(p *post) {
+	p.cancel(nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, p.m.ID.Key())
+	l.endLocked()
 }
 
 // deliverStray delivers a response that arrived on another stream than that of
@@ -135,7 +156,7 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 	if ctx.Err() == nil {
 		return l.sendOneWay(ctx, m, body)
 	}
-	if !l.begin(false) {
+	if !l.begin() {
 		return &jsonrpc.ClosedError{}
 	}
 	go func() { // one notification
@@ -150,11 +171,11 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 }
 
 // begin counts a goroutine that is about to start. It reports false if the link
-// is closed, or retired and the goroutine would send a request.
-func (l *link) begin(request bool) bool {
+// is closed, or retired and idle.
+func (l *link) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.retired && (request || l.running == 0) {
+	if l.closed || l.retired && l.running == 0 {
 		return false
 	}
 	l.running++
@@ -165,6 +186,10 @@ func (l *link) begin(request bool) bool {
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.endLocked()
+}
+
+func (l *link) endLocked() {
 	l.running--
 	l.settledLocked()
 }
@@ -288,10 +313,14 @@ func (l *link) close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
 	session := l.session
+	open := slices.Collect(maps.Values(l.open))
 	l.settledLocked()
 	l.mu.Unlock()
 	l.push.end()
 	l.stop(&jsonrpc.ClosedError{})
+	for _, p := range open {
+		p.cancel(&jsonrpc.ClosedError{})
+	}
 	if session != "" && !l.lost.Load() {
 		l.deleteSession(ctx)
 	}

@@ -52,22 +52,44 @@ func (p *post) done(a jsonrpc.Response) {
 	}
 }
 
-// exchange sends the request and reads the response.
+// exchange sends the request and reads the response. A stream of events that the
+// caller of a modern request waits for is read in a goroutine of its own.
 func (p *post) exchange(ctx context.Context) {
+	resp := p.send(ctx)
+	if resp == nil {
+		p.link.endRequest(p)
+		return
+	}
+	if p.modern && contentType(resp.Header) == typeEvents && resp.StatusCode/100 == 2 {
+		go p.receive(ctx, resp)
+		return
+	}
+	p.receive(ctx, resp)
+}
+
+// send sends the request. It returns nil if that failed.
+func (p *post) send(ctx context.Context) *http.Response {
 	l := p.link
 	var h http.Header
 	var err error
 	if h, p.session, err = l.headers(p.m, p.modern); err != nil {
 		p.done(jsonrpc.Response{Err: err})
-		return
+		return nil
 	}
 	body := jsonrpc.AppendRequest(nil, p.m.ID, p.m.Method, p.m.Params)
 	l.tap(jsonrpc.Out, body)
 	resp, err := l.to.send(ctx, http.MethodPost, h, body)
 	if err != nil {
 		p.done(jsonrpc.Response{Err: l.failed(ctx, p.m.Method, err)})
-		return
+		return nil
 	}
+	return resp
+}
+
+// receive reads the response and ends the exchange.
+func (p *post) receive(ctx context.Context, resp *http.Response) {
+	l := p.link
+	defer l.endRequest(p)
 	defer resp.Body.Close()
 	if p.m.Method == mcp.MethodInitialize {
 		l.mu.Lock()

@@ -63,7 +63,7 @@ func (h *pushStream) end() {
 
 // openPushStream keeps the push stream open in the background, if the server has one.
 func (l *link) openPushStream() {
-	if !l.begin(false) {
+	if !l.begin() {
 		return
 	}
 	ctx, cancel := context.WithCancel(l.ctx)

@@ -31,7 +31,7 @@ func (l *link) serveRequest(m jsonrpc.Message, origin int64, p *post) {
 		tooMany := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("too many requests at once: the limit is %d", maxServing)}
 		l.respond(ctx, &m, jsonrpc.AppendError(nil, m.ID, tooMany), p)
 		cancel()
-	case !l.begin(false):
+	case !l.begin():
 		l.settle(key)
 		cancel()
 	default:

@@ -71,6 +71,9 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		select {
 		case a := <-o.Pending.Response():
 			o.Pending.Release()
+			if a.Err != nil && ctx.Err() != nil {
+				return mcp.Result{}, ctx.Err()
+			}
 			if err := o.Deliver(c.OnNotification); err != nil {
 				return mcp.Result{}, err
 			}

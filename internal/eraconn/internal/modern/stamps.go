@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -17,17 +17,22 @@ type stamps struct {
 	client       []byte // clientInfo of the profile
 	capabilities []byte // what it can do
 
-	last atomic.Pointer[introducedCaller]
+	mu      sync.RWMutex
+	callers map[callerKey]encodedCaller // that named themselves lately
 }
 
-// introducedCaller is the last caller that named itself, encoded: most calls
-// come from the same one. What its pointers lead to never changes.
-type introducedCaller struct {
+// A callerKey identifies a caller that named itself. What its pointers lead to
+// never changes.
+type callerKey struct {
 	client       *mcp.Implementation
 	capabilities *mcp.ClientCapabilities
-
-	rawClient, rawCapabilities []byte
 }
+
+// An encodedCaller is what the envelope says of a caller.
+type encodedCaller struct{ client, capabilities []byte }
+
+// maxCallers bounds how many callers are kept encoded.
+const maxCallers = 1024
 
 func (s *stamps) prepare(p *mcp.ClientProfile) (err error) {
 	if s.client, err = mcp.Marshal(p.Client); err != nil {
@@ -83,22 +88,31 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 	if c.Client == nil && c.Capabilities == nil {
 		return s.client, s.capabilities, nil
 	}
-	if in := s.last.Load(); in != nil && in.client == c.Client && in.capabilities == c.Capabilities {
-		return in.rawClient, in.rawCapabilities, nil
+	key := callerKey{c.Client, c.Capabilities}
+	s.mu.RLock()
+	in, known := s.callers[key]
+	s.mu.RUnlock()
+	if known {
+		return in.client, in.capabilities, nil
 	}
-	in := &introducedCaller{c.Client, c.Capabilities, s.client, s.capabilities}
+	in = encodedCaller{s.client, s.capabilities}
 	if c.Client != nil {
-		if in.rawClient, err = mcp.Marshal(c.Client); err != nil {
+		if in.client, err = mcp.Marshal(c.Client); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.Capabilities != nil {
-		if in.rawCapabilities, err = mcp.Marshal(declared(c.Capabilities)); err != nil {
+		if in.capabilities, err = mcp.Marshal(declared(c.Capabilities)); err != nil {
 			return nil, nil, err
 		}
 	}
-	s.last.Store(in)
-	return in.rawClient, in.rawCapabilities, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.callers == nil || len(s.callers) >= maxCallers {
+		s.callers = map[callerKey]encodedCaller{}
+	}
+	s.callers[key] = in
+	return in.client, in.capabilities, nil
 }
 
 // appendInputResponses appends the input responses and state, followed by a comma.
