@@ -164,6 +164,18 @@ func (s *Server) emit() {
 	s.emitter = false
 }
 
+// isAnswer reports whether a call ended with a response of the server.
+func isAnswer(err error) bool {
+	if err == nil {
+		return true
+	}
+	if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
+		return true
+	}
+	e, ok := errors.AsType[*mcp.Error](err)
+	return ok && !e.Local
+}
+
 // account records the outcome of a call. A server that responds is fine, also
 // with an error; one that does not is degraded until it does.
 func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Duration, err error) {
@@ -171,10 +183,8 @@ func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Dur
 		return // it is open as long as the subscription
 	}
 	bad := ""
-	var asks *mcp.InputRequired
-	switch answer := (*mcp.Error)(nil); {
-	case err == nil, errors.As(err, &asks):
-	case errors.As(err, &answer) && !answer.Local:
+	switch {
+	case isAnswer(err):
 	case ctx.Err() != nil:
 		if silent, ok := errors.AsType[*client.TimeoutError](context.Cause(ctx)); ok {
 			bad = silent.Error()

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -59,6 +60,9 @@ func renameBy(rules []mcp.NameRule, method string, in mcp.MessagePart, resultTyp
 		if r.Method != method || r.In != in || in == mcp.InResult && r.ResultType != resultType {
 			continue
 		}
+		if !mayHave(part, r.Path) {
+			continue
+		}
 		part = renameAt(part, r.Path, func(value []byte) []byte {
 			name, ok := rawjson.String(value)
 			if !ok || failed != nil {
@@ -76,6 +80,23 @@ func renameBy(rules []mcp.NameRule, method string, in mcp.MessagePart, resultTyp
 		})
 	}
 	return part, failed
+}
+
+// mayHave reports whether a part may have the member at the end of a path. Most
+// results have none, and looking for its name costs less than following the path.
+func mayHave(part []byte, path string) bool {
+	name := strings.TrimSuffix(path[strings.LastIndexByte(path, '.')+1:], "[]")
+	for rest := part; ; {
+		i := bytes.Index(rest, []byte(name))
+		if i < 0 {
+			break
+		}
+		if end := i + len(name); i > 0 && end < len(rest) && rest[i-1] == '"' && rest[end] == '"' {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+	return bytes.Contains(part, []byte(`\u`)) || bytes.Contains(part, []byte(`\/`)) // the name may be escaped
 }
 
 // renameAt applies change to the values that a path leads to.
