@@ -41,6 +41,7 @@ var importRules = map[string]importRule{
 	"internal/rulematch":   {why: "a pattern is text; a rule means the same to the host and the gateway"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
+	"internal/gcfloor":     {why: "it tunes the garbage collector of a process, whatever that does"},
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
 	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
 
