@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -131,10 +132,20 @@ func (s *Store) probe(cause error) {
 		if err == nil || errors.Is(err, cluster.ErrFull) {
 			break
 		}
+		s.worsen(cause, err)
 		cause = err
 	}
 	since := s.outage.Swap(nil).since
 	s.log.Info("cluster: Redis is available again", "after", time.Since(since).Round(time.Millisecond))
+}
+
+// worsen makes callers and the log see the present cause of an outage.
+func (s *Store) worsen(before, err error) {
+	s.outage.Store(&outage{err: err, since: s.outage.Load().since})
+	digits := regexp.MustCompile(`[0-9]+`) // ports differ from try to try
+	if digits.ReplaceAllString(before.Error(), "") != digits.ReplaceAllString(err.Error(), "") {
+		s.log.Error("cluster: Redis is still unavailable", "error", err)
+	}
 }
 
 // reconnect makes new connections: the name of the server may lead to another
