@@ -76,10 +76,12 @@ var importRules = map[string]importRule{
 
 	"ext/servercard": {on: []string{"mcp"}, why: "a card is a document: anybody may read or publish one, with any transport"},
 
-	"cluster":                  {on: []string{"cluster/internal/mailbox"}, why: "what replicas share is an interface: a program that has one process links no database"},
-	"cluster/internal/mailbox": {why: "it delivers bytes to one receiver and does not know who publishes them"},
-	"cluster/redis":            {on: []string{"cluster", "cluster/internal/mailbox"}, extern: []string{"github.com/redis/rueidis"}, why: "the only package that links Redis"},
-	"cluster/storetest":        {on: []string{"cluster"}, why: "test support for stores of a cluster, also those of others"},
+	"cluster":                    {on: []string{"cluster/internal/mailbox"}, why: "what replicas share is an interface: a program that has one process links no database"},
+	"cluster/internal/mailbox":   {why: "it delivers bytes to one receiver and does not know who publishes them"},
+	"cluster/redis":              {on: []string{"cluster", "cluster/internal/mailbox", "cluster/redis/internal/raw"}, extern: []string{"github.com/redis/rueidis"}, why: "the only package that links Redis"},
+	"cluster/redis/internal/raw": {extern: []string{"github.com/redis/rueidis"}, why: "the connection of a store for the packages beside it"},
+	"cluster/redis/redistasks":   {on: []string{"mcp", "ext/tasks", "cluster", "cluster/redis", "cluster/redis/internal/raw"}, extern: []string{"github.com/redis/rueidis"}, why: "tasks on Redis: a server with sessions on Redis need not have tasks, and one with tasks need not link Redis"},
+	"cluster/storetest":          {on: []string{"cluster"}, why: "test support for stores of a cluster, also those of others"},
 
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
