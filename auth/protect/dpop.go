@@ -1,10 +1,12 @@
 package protect
 
 import (
+	"context"
 	"crypto"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,8 +22,7 @@ const (
 )
 
 // DPoP configures tokens that are bound to a key (RFC 9449). A bound token
-// is never accepted without a proof. Used proofs are remembered by this
-// process only.
+// is never accepted without a proof.
 type DPoP struct {
 	// Required refuses tokens that are not bound, including API keys.
 	Required bool
@@ -34,6 +35,17 @@ type DPoP struct {
 	// Algorithms are the accepted signature algorithms. Unset means the same
 	// as for JWTs.
 	Algorithms []string
+	// Uses records used proofs for all replicas that share it, so that a proof
+	// that one replica accepted is refused by the others. While it fails,
+	// requests with a proof are refused with the status 503. Nil means that
+	// proofs are recorded in the memory of this process only.
+	Uses UseStore
+}
+
+// A UseStore records what may be used once. The Store of package cluster is one.
+type UseStore interface {
+	// Once reports whether this is the first use of key within ttl.
+	Once(ctx context.Context, key string, ttl time.Duration) (first bool, err error)
 }
 
 // proofs checks that a request comes from the holder of the key of its token.
@@ -43,10 +55,12 @@ type proofs struct {
 	resource   *url.URL
 	nonces     *nonces // nil means that none are required
 	used       *usedProofs
+	shared     UseStore // nil means that there is no other replica
+	log        *slog.Logger
 	now        func() time.Time
 }
 
-func newProofs(o *DPoP, resource *url.URL) (*proofs, error) {
+func newProofs(o *DPoP, resource *url.URL, log *slog.Logger) (*proofs, error) {
 	if o == nil {
 		o = &DPoP{}
 	}
@@ -54,7 +68,7 @@ func newProofs(o *DPoP, resource *url.URL) (*proofs, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proofs{required: o.Required, algorithms: algorithms, resource: resource, used: newUsedProofs(), now: time.Now}
+	p := &proofs{required: o.Required, algorithms: algorithms, resource: resource, used: newUsedProofs(), shared: o.Uses, log: log, now: time.Now}
 	if o.Nonces {
 		p.nonces, err = newNonces(o.NonceKey)
 	}
@@ -146,7 +160,25 @@ func (p *proofs) checkClaims(r *http.Request, token, thumbprint string, c claims
 	if nonce, _ := c.text("nonce"); p.nonces != nil && !p.nonces.good(nonce, now) {
 		return p.refuse("use_dpop_nonce", "the proof needs the nonce of this response")
 	}
-	switch p.used.take(thumbprint, id, made, now) {
+	return p.use(r.Context(), thumbprint, id, made, now)
+}
+
+// use records the use of a proof, first in this process, then for all replicas.
+func (p *proofs) use(ctx context.Context, thumbprint, id string, made, now time.Time) *refusal {
+	verdict := p.used.take(thumbprint, id, made, now)
+	if verdict == proofFresh && p.shared != nil {
+		sum := sha256.Sum256([]byte(id))
+		key := "dpop " + thumbprint + " " + base64.RawURLEncoding.EncodeToString(sum[:])
+		first, err := p.shared.Once(ctx, key, made.Sub(now)+2*proofWindow) // the clock of another replica may be behind
+		switch {
+		case err != nil:
+			p.log.Warn("recording a DPoP proof failed", "error", err)
+			return &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: "the proof cannot be checked now; try again"}
+		case !first:
+			verdict = proofSeen
+		}
+	}
+	switch verdict {
 	case proofSeen:
 		return p.bad("the proof was already used (jti)")
 	case proofsFull:

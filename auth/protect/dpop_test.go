@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,10 +11,14 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/tenon-mcp/tenon/cluster"
 )
 
 // A holder has a key and a token that is bound to it.
@@ -199,6 +204,67 @@ func TestDPoPNonce(t *testing.T) {
 	other, _ := newNonces(nil)
 	if !two.good(one.current(c.now()), c.now()) || other.good(one.current(c.now()), c.now()) {
 		t.Error("nonces depend on the key and on nothing else")
+	}
+}
+
+// A failingUses is a UseStore that cannot be reached while down is set.
+type failingUses struct {
+	*cluster.Memory
+	down atomic.Bool
+}
+
+func (f *failingUses) Once(ctx context.Context, key string, ttl time.Duration) (bool, error) {
+	if f.down.Load() {
+		return false, cluster.ErrUnavailable
+	}
+	return f.Memory.Once(ctx, key, ttl)
+}
+
+// A proof that one replica accepted is refused by another. While replicas cannot
+// agree, no proof is accepted, and a proof that was refused then can be sent
+// again with another id.
+func TestReplicasShareUsedProofs(t *testing.T) {
+	is := newIssuer(t)
+	uses := &failingUses{Memory: cluster.NewMemory()}
+	share := func(o *Options) { o.DPoP = &DPoP{Uses: uses} }
+	_, one := guarded(t, is, share)
+	_, two := guarded(t, is, share)
+	ada, eve := newHolder(t, is), newHolder(t, is)
+	proof := ada.proof(map[string]any{"jti": "same"})
+	expect(t, do(one, ada.send(proof)), 200)
+	expect(t, do(two, ada.send(proof)), 401, `DPoP error="invalid_dpop_proof"`, "already used")
+	expect(t, do(two, eve.send(eve.proof(map[string]any{"jti": "same"}))), 200) // another key
+	expect(t, do(two, ada.send(ada.proof(nil))), 200)
+
+	uses.down.Store(true)
+	w := do(one, ada.send(ada.proof(nil)))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "5" {
+		t.Errorf("status %d, Retry-After %q while the store is away", w.Code, w.Header().Get("Retry-After"))
+	}
+	expect(t, do(one, post("{}", "Authorization: Bearer "+is.token(nil))), 200) // needs no proof
+	uses.down.Store(false)
+	expect(t, do(one, ada.send(ada.proof(nil))), 200)
+
+	accepted := 0
+	race := ada.proof(nil)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			h := one
+			if i%2 == 1 {
+				h = two
+			}
+			if do(h, ada.send(race)).Code == http.StatusOK {
+				mu.Lock()
+				accepted++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if accepted != 1 {
+		t.Errorf("a proof was accepted %d times", accepted)
 	}
 }
 

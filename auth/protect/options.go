@@ -108,7 +108,7 @@ func New(o *Options) (*Guard, error) {
 	if g.opts.Log == nil {
 		g.opts.Log = slog.New(slog.DiscardHandler)
 	}
-	if g.proofs, err = newProofs(o.DPoP, u); err != nil {
+	if g.proofs, err = newProofs(o.DPoP, u, g.opts.Log); err != nil {
 		return nil, err
 	}
 	if g.verifier = o.Verifier; g.verifier == nil && (o.APIKeys == nil || len(o.AuthorizationServers) > 0) {

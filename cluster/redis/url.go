@@ -82,7 +82,7 @@ func (t *target) topology(query url.Values) error {
 		o.Sentinel = rueidis.SentinelOption{MasterSet: master, Username: query.Get("sentinel_user"), Password: query.Get("sentinel_password")}
 	case inCluster:
 		if o.SelectDB != 0 {
-			return errors.New("Redis Cluster has only the database 0")
+			return errors.New("a Redis Cluster has only the database 0")
 		}
 	case len(o.InitAddress) > 1:
 		return errors.New("several addresses need the parameter cluster=true or master=NAME")
