@@ -73,9 +73,9 @@ lost-edits: ## two and four processes on one folder, 10,000 changes of each kind
 	@echo "== lost edits"
 	@WRITERS_CHANGES=10000 $(GO) test -timeout 60m -v -run '^TestProcesses' ./builtin/fs ./builtin/notes | grep -v '^=== '
 
-task-crashes: ## servers with tasks in SQLite, killed KILLS (500) times at random: no acknowledged task is lost (about 4 min)
+task-crashes: ## servers with tasks in SQLite and in Redis, killed KILLS (500) times each at random: no acknowledged task is lost (about 8 min)
 	@echo "== killed servers"
-	@TENON_TASK_CRASHES=$${KILLS:-500} $(GO) test -count=1 -timeout 60m -v -run '^(TestKilledServersLoseNothing|TestStoppedProcessGoesOn)$$' ./app/store/taskstore | grep -v '^=== '
+	@TENON_TASK_CRASHES=$${KILLS:-500} $(GO) test -count=1 -timeout 60m -v -run '^(TestKilledServersLoseNothing|TestStoppedProcessGoesOn)$$' ./app/store/taskstore ./cluster/redis/redistasks | grep -v '^=== '
 
 models: ## the model wires beside the official SDKs
 	@echo "== model wires"

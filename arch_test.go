@@ -106,6 +106,7 @@ var importRules = map[string]importRule{
 	"internal/ptytest":      {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
 	"internal/redistest":    {on: []string{"internal/needtest"}, why: "test support: real Redis servers"},
 	"internal/spectest":     {on: []string{"internal/protocol", "mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
+	"internal/tasktest":     {on: []string{"mcp", "server", "ext/tasks", "transport/streamable"}, why: "test support: processes with tasks that are killed"},
 	"internal/talktest":     {on: []string{"mcp"}, why: "test support: conversations written as text"},
 	"internal/redact":       {why: "what is secret is the same wherever it is written or shown"},
 	"internal/version":      {why: "one string"},
@@ -172,7 +173,7 @@ var importRules = map[string]importRule{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/redistest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/redistest", "internal/spectest", "internal/talktest", "internal/tasktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
 
 type listed struct {
 	ImportPath string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/needtest"
+	"github.com/tenon-mcp/tenon/internal/tasktest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -80,7 +81,7 @@ func TestFullDisk(t *testing.T) {
 		if got.Status == tasks.Completed {
 			break
 		}
-		if time.Since(began) > hangGuard {
+		if time.Since(began) > tasktest.HangGuard {
 			t.Fatalf("when there is room again: %+v", got)
 		}
 	}

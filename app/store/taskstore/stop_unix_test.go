@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/tasktest"
 )
 
 // A process that stands still, for 20 seconds in the long form, has not ended:
@@ -19,25 +20,25 @@ func TestStoppedProcessGoesOn(t *testing.T) {
 		still = 20 * time.Second
 	}
 	file := t.TempDir() + "/tasks.db"
-	p := newPeer(t)
-	a, b := start(t, "serve", file, "TASKSTORE_TTL=1h"), start(t, "serve", file, "TASKSTORE_TTL=1h")
-	defer b.stop(t)
-	task, err := p.create(a.url, "ada", "work", 500)
+	p := tasktest.NewPeer(t)
+	a, b := tasktest.Start(t, "serve", file, "TASKTEST_TTL=1h"), tasktest.Start(t, "serve", file, "TASKTEST_TTL=1h")
+	defer b.Stop(t)
+	task, err := p.Create(a.URL, "ada", "work", 500, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := a.Cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(still)
-	if got, err := p.get(b.url, "ada", task.ID); err != nil || got.Status != tasks.Working {
+	if got, err := p.Get(b.URL, "ada", task.ID); err != nil || got.Status != tasks.Working {
 		t.Errorf("while its process stands still: %+v, %v", got, err)
 	}
-	if err := a.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := a.Cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.until(t, b.url, "ada", task.ID, final); got.Status != tasks.Completed {
+	if got := p.Until(t, b.URL, "ada", task.ID, tasktest.Final); got.Status != tasks.Completed {
 		t.Errorf("at the end: %+v", got)
 	}
-	a.stop(t)
+	a.Stop(t)
 }

@@ -19,16 +19,19 @@ import (
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/ext/tasks/storetest"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/tasktest"
 )
 
 func TestMain(m *testing.M) {
-	switch os.Getenv("TASKSTORE_CHILD") {
+	switch mode, file := tasktest.Mode(); mode {
 	case "":
 		leaktest.Main(m)
 	case "serve":
-		serve(os.Args[1])
+		store, err := taskstore.Open(file, nil)
+		tasktest.Check(err)
+		tasktest.Serve(store, store.Close)
 	case "count":
-		count(os.Args[1])
+		count(file)
 	}
 }
 
@@ -263,13 +266,13 @@ func TestProcessesShareAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	const processes = 3
-	var all []*child
+	var all []*tasktest.Process
 	for range processes {
-		all = append(all, start(t, "count", file))
+		all = append(all, tasktest.Start(t, "count", file))
 	}
 	for _, c := range all {
-		if err := c.cmd.Wait(); err != nil {
-			t.Errorf("%v: %s", err, c.stderr.String())
+		if err := c.Cmd.Wait(); err != nil {
+			t.Errorf("%v: %s", err, c.Output())
 		}
 	}
 	r, err := s.Get(t.Context(), "a")
@@ -283,23 +286,16 @@ const increments = 100
 // count increments the number in the record.
 func count(file string) {
 	s, err := taskstore.Open(file, nil)
-	check(err)
+	tasktest.Check(err)
 	for n := 0; n < increments; {
 		r, err := s.Get(context.Background(), "a")
-		check(err)
+		tasktest.Check(err)
 		i, _ := strconv.Atoi(r.Task.StatusMessage)
 		r.Task.StatusMessage = strconv.Itoa(i + 1)
 		if err := s.Update(context.Background(), r); !errors.Is(err, tasks.ErrConflict) {
-			check(err)
+			tasktest.Check(err)
 			n++
 		}
 	}
-	check(s.Close())
-}
-
-func check(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	tasktest.Check(s.Close())
 }

@@ -1,6 +1,8 @@
 package redistasks_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -12,8 +14,23 @@ import (
 	"github.com/tenon-mcp/tenon/cluster/redis/redistasks"
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/ext/tasks/storetest"
+	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/internal/redistest"
+	"github.com/tenon-mcp/tenon/internal/tasktest"
 )
+
+func TestMain(m *testing.M) {
+	mode, url := tasktest.Mode()
+	if mode == "" {
+		leaktest.Main(m)
+	}
+	ctx := context.Background()
+	shared, err := redis.Open(ctx, url, &redis.Options{Timeout: 10 * time.Second})
+	tasktest.Check(err)
+	store, err := redistasks.New(ctx, shared)
+	tasktest.Check(err)
+	tasktest.Serve(store, func() error { return errors.Join(store.Close(), shared.Close()) })
+}
 
 // open opens a store with a connection of its own.
 func open(t *testing.T, url string, o redis.Options) *redistasks.Store {
