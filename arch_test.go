@@ -55,7 +55,7 @@ var importRules = map[string]importRule{
 	"schema":            {on: []string{"schema/internal/*", "internal/typo"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
 
 	"auth/tokens":         {on: []string{"internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
-	"auth/tokens/sealed":  {on: []string{"auth/tokens", "internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
+	"auth/tokens/sealed":  {on: []string{"auth/tokens", "cluster", "internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
 	"auth/fetch":          {extern: []string{jsonv2}, why: "every fetch from an address that a peer chose uses it"},
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},

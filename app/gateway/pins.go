@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 	"weak"
 
-	"github.com/tenon-mcp/tenon/internal/safefile"
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
@@ -25,6 +22,9 @@ type PinOptions struct {
 	// and need not exist. Several processes may share it. Empty means that pins
 	// are kept in memory.
 	File string
+	// Cluster is where pins are kept instead of File, for gateways that share
+	// them. Nil means that they do not.
+	Cluster cluster.Store
 	// HoldNew holds back definitions that are seen for the first time. Otherwise
 	// they count as approved.
 	HoldNew bool
@@ -39,39 +39,40 @@ type PinOptions struct {
 // Pins has the approved definitions of servers and those that wait for approval.
 // [Pins.Guard] holds the latter back. Pins are safe for concurrent use.
 //
-// What another process writes to the file, such as an approval, counts within a
-// second. If the file cannot be read any more or is removed, the pins that were
-// read last count.
+// What another process writes to the file or the cluster, such as an approval,
+// counts within a second. If the pins cannot be read any more or are removed, those
+// that were read last count.
 type Pins struct {
-	opts PinOptions
+	opts  PinOptions
+	store pinStore // nil means that they are in memory only
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	fileMu sync.Mutex // one read or update of the file at a time; mu is not held meanwhile
-	pause  time.Time  // do not write before then
-	broken string     // the last error of the file that was logged
+	storeMu sync.Mutex // one read or update of the store at a time; mu is not held meanwhile
+	pause   time.Time  // do not write before then
+	broken  string     // the last error of the store that was logged
 
 	mu      sync.Mutex
 	set     *pinSet
 	unsaved map[pinKey]unsavedPin // what was seen since the last update
-	stamp   fs.FileInfo           // of the file when it was read; nil if it must be read again or does not exist
-	existed bool                  // there was a file
+	stale   bool                  // the store must be read again
+	existed bool                  // the store had pins
 	logged  map[pinKey]time.Time  // when it was logged last that a pin is held back
 	guards  []weak.Pointer[guard]
 	closed  bool
 }
 
 const (
-	pinPoll      = 500 * time.Millisecond // interval for looking at the file
-	pinRetry     = 30 * time.Second       // pause after the file could not be written
+	pinPoll      = 500 * time.Millisecond // interval for looking at the store
+	pinRetry     = 30 * time.Second       // pause after the store could not be written
 	pinLogPause  = time.Minute            // between two log messages about one pin
 	maxPinFile   = 64 << 20               // bytes
 	maxLogChange = 300                    // bytes of a difference in the log
 )
 
-// OpenPins reads the pins of a file. The caller closes them.
+// OpenPins reads the pins of a file or a cluster. The caller closes them.
 func OpenPins(o *PinOptions) (*Pins, error) {
 	p := &Pins{set: newPinSet(), unsaved: map[pinKey]unsavedPin{}, logged: map[pinKey]time.Time{}}
 	if o != nil {
@@ -81,7 +82,13 @@ func OpenPins(o *PinOptions) (*Pins, error) {
 		p.opts.Log = slog.Default()
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	if p.opts.File != "" {
+	switch {
+	case p.opts.Cluster != nil:
+		p.store = &clusterPins{store: p.opts.Cluster}
+	case p.opts.File != "":
+		p.store = &pinFile{path: p.opts.File}
+	}
+	if p.store != nil {
 		if err := p.reload(); err != nil {
 			return nil, err
 		}
@@ -90,16 +97,16 @@ func OpenPins(o *PinOptions) (*Pins, error) {
 	return p, nil
 }
 
-// Close writes what is not in the file yet and ends what the Pins run.
+// Close writes what is not in the store yet and ends what the Pins run.
 func (p *Pins) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
 	p.stop()
 	p.wg.Wait()
-	p.fileMu.Lock()
+	p.storeMu.Lock()
 	p.pause = time.Time{}
-	p.fileMu.Unlock()
+	p.storeMu.Unlock()
 	return p.flush()
 }
 
@@ -143,7 +150,7 @@ func (p *Pins) Remove(match func(Pin) bool) ([]Pin, error) {
 	})
 }
 
-// edit changes the pins that match, in the file and in memory.
+// edit changes the pins that match, in the store and in memory.
 func (p *Pins) edit(match func(Pin) bool, change func(*pinSet, Pin) bool) (changed []Pin, err error) {
 	err = p.update(func(s *pinSet) {
 		changed = nil
@@ -156,67 +163,80 @@ func (p *Pins) edit(match func(Pin) bool, change func(*pinSet, Pin) bool) (chang
 	return changed, err
 }
 
-// keep writes and reads the file until the Pins are closed.
+// keep writes and reads the store until the Pins are closed.
 func (p *Pins) keep() {
 	for pause(p.ctx, pinPoll); p.ctx.Err() == nil; pause(p.ctx, pinPoll) {
 		err := p.flush()
-		if err == nil && p.changedOnDisk() {
+		if err == nil && p.changed() {
 			err = p.reload()
+		}
+		if p.opts.Cluster != nil && errors.Is(err, errRemoved) { // its data are lost; ours are not
+			err = p.update(func(*pinSet) {})
 		}
 		p.report(err)
 	}
 }
 
-// report logs an error of the file, each only once in a row.
+// changed reports whether the store has to be read again.
+func (p *Pins) changed() bool {
+	p.mu.Lock()
+	stale, existed := p.stale, p.existed
+	p.mu.Unlock()
+	return stale || p.store.changed(existed)
+}
+
+// report logs an error of the store, each only once in a row.
 func (p *Pins) report(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	p.fileMu.Lock()
+	p.storeMu.Lock()
 	again := p.broken == text
 	p.broken = text
-	p.fileMu.Unlock()
+	p.storeMu.Unlock()
 	if err != nil && !again {
-		p.opts.Log.Error("gateway: the file of pins cannot be used; the last pins count", "error", err)
+		p.opts.Log.Error("gateway: the pins cannot be read or written; the last pins count", "error", err)
 	}
 }
+
+// errRemoved is the error for pins that are not in the store any more.
+var errRemoved = errors.New("the pins were removed")
 
 // errSame ends an update that changes nothing.
 var errSame = errors.New("unchanged")
 
-// flush writes the definitions that are not in the file yet.
+// flush writes the definitions that are not in the store yet.
 func (p *Pins) flush() error {
 	p.mu.Lock()
-	nothing := len(p.unsaved) == 0 || p.opts.File == ""
+	nothing := len(p.unsaved) == 0 || p.store == nil
 	p.mu.Unlock()
-	p.fileMu.Lock()
+	p.storeMu.Lock()
 	early := time.Now().Before(p.pause)
-	p.fileMu.Unlock()
+	p.storeMu.Unlock()
 	if nothing || early {
 		return nil
 	}
 	return p.update(func(*pinSet) {})
 }
 
-// update changes the pins, in the file and in memory. It locks the file between
-// processes, and applies the change and what is unsaved to the current content of
-// the file. An error leaves file and memory unchanged. change may be called
-// several times.
+// update changes the pins, in the store and in memory. It applies the change and
+// what is unsaved to what the store has now. An error leaves store and memory
+// unchanged. change may be called several times.
 func (p *Pins) update(change func(*pinSet)) error {
-	p.fileMu.Lock()
-	defer p.fileMu.Unlock()
+	p.storeMu.Lock()
+	defer p.storeMu.Unlock()
 	p.mu.Lock()
 	batch, last, existed := p.unsaved, p.set.clone(), p.existed
 	p.unsaved = map[pinKey]unsavedPin{}
 	p.mu.Unlock()
-	if p.opts.File == "" {
+	if p.store == nil {
 		change(last)
 		p.adopt(last)
 		return nil
 	}
 	var set *pinSet
-	err := safefile.Update(p.opts.File, 0o644, func(old []byte) (data []byte, err error) {
+	err := p.store.update(func(old []byte) (data []byte, err error) {
 		if old == nil && existed {
 			set = last.clone()
 		} else if set, err = parsePins(old); err != nil {
@@ -238,7 +258,7 @@ func (p *Pins) update(change func(*pinSet)) error {
 			}
 		}
 		p.mu.Unlock()
-		return p.fileError("write", err)
+		return p.storeError("write", err)
 	}
 	p.mu.Lock()
 	p.existed = true
@@ -247,33 +267,19 @@ func (p *Pins) update(change func(*pinSet)) error {
 	return nil
 }
 
-// fileError returns an error that says what to do.
-func (p *Pins) fileError(doing string, err error) error {
-	return fmt.Errorf("%s pins %s: %w; nothing was changed", doing, p.opts.File, err)
+// storeError returns an error that says what was not done.
+func (p *Pins) storeError(doing string, err error) error {
+	return fmt.Errorf("%s pins %s: %w; nothing was changed", doing, p.store, err)
 }
 
-// changedOnDisk reports whether the file is another than the one that was read.
-func (p *Pins) changedOnDisk() bool {
-	now, err := os.Stat(p.opts.File)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if errors.Is(err, fs.ErrNotExist) {
-		return p.existed
-	}
-	if err != nil || p.stamp == nil {
-		return true
-	}
-	return !os.SameFile(now, p.stamp) || !now.ModTime().Equal(p.stamp.ModTime()) || now.Size() != p.stamp.Size()
-}
-
-// reload reads the file.
+// reload reads the store.
 func (p *Pins) reload() error {
-	p.fileMu.Lock()
-	defer p.fileMu.Unlock()
-	data, stamp, err := readPinFile(p.opts.File)
+	p.storeMu.Lock()
+	defer p.storeMu.Unlock()
+	data, err := p.store.read()
 	p.mu.Lock()
 	if err == nil && data == nil && p.existed {
-		err = errors.New("the file was removed")
+		err = errRemoved
 	}
 	p.mu.Unlock()
 	var set *pinSet
@@ -284,44 +290,20 @@ func (p *Pins) reload() error {
 		p.adopt(set)
 	}
 	p.mu.Lock()
-	p.stamp, p.existed = stamp, p.existed || stamp != nil // read it again when it changes
+	p.stale, p.existed = false, p.existed || data != nil // read it again when it changes
 	p.mu.Unlock()
 	if err != nil {
-		return p.fileError("read", err)
+		return p.storeError("read", err)
 	}
 	return nil
 }
 
-// readPinFile returns the content of a file and its info, both nil if it does not
-// exist.
-func readPinFile(name string) ([]byte, fs.FileInfo, error) {
-	stamp, err := os.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, err
-	case !stamp.Mode().IsRegular():
-		return nil, stamp, errors.New("not a regular file")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, stamp, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPinFile+1))
-	if err == nil && len(data) > maxPinFile {
-		err = fmt.Errorf("larger than %d MiB", maxPinFile>>20)
-	}
-	return data, stamp, err
-}
-
 // adopt replaces the pins in memory, adds what is unsaved, and lets the guards
-// act on it. The file must be read again, since others may have written it since.
+// act on it. The store must be read again, since others may have written it since.
 func (p *Pins) adopt(set *pinSet) {
 	p.mu.Lock()
 	set.merge(p.unsaved)
-	p.set, p.stamp = set, nil
+	p.set, p.stale = set, true
 	p.guards = slices.DeleteFunc(p.guards, func(g weak.Pointer[guard]) bool { return g.Value() == nil })
 	guards := slices.Clone(p.guards)
 	p.mu.Unlock()
@@ -350,7 +332,7 @@ func (p *Pins) holdsNew(k pinKey, d Definition) bool {
 
 // reconsider reports whether a definition that was seen before is held back now.
 // It changes nothing about definitions that others see, so that two gateways whose
-// servers differ do not write the file again and again.
+// servers differ do not write the store again and again.
 func (p *Pins) reconsider(k pinKey, d Definition) (held bool) {
 	p.mu.Lock()
 	pin, known := p.set.pins[k]

@@ -20,7 +20,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local ttl = tonumber(ARGV[2])
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%016.0f', now + ttl) .. ARGV[3])
 if redis.call('PTTL', KEYS[1]) < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-if redis.call('HLEN', KEYS[1]) % 64 == 0 then
+if t[2] % 256 == 0 then
 	local all = redis.call('HGETALL', KEYS[1])
 	for i = 1, #all, 2 do
 		if tonumber(string.sub(all[i + 1], 1, 16)) <= now then redis.call('HDEL', KEYS[1], all[i]) end

@@ -1,11 +1,11 @@
-// Package sealed stores the tokens of many users encrypted: in files, under a
-// key that is elsewhere.
+// Package sealed stores the tokens of many users encrypted, in files or in a
+// cluster's store, under a key that is elsewhere.
 //
 //	keys, err := sealed.KeyFile("/run/secrets/logins.key")
 //	store := &sealed.Files{Dir: "/var/lib/tenon/logins", Keys: keys}
 //
-// A person who can read the files, or a backup of them, learns neither the tokens
-// nor the users. A person who can write them can delete a token or restore an older
+// A person who can read the files or the store, or a backup of them, learns neither
+// the tokens nor the users. A person who can write them can delete a token or restore an older
 // one, but cannot forge one or give a user the token of another.
 package sealed
 
@@ -38,7 +38,7 @@ const KeySize = 32
 var ErrKey = errors.New("no key opens the stored login")
 
 // Keys are the keys of a store. The first seals; all of them open. To rotate the
-// key, put a new one before the old ones, call [Files.Reseal], and remove the old
+// key, put a new one before the old ones, call [Store.Reseal], and remove the old
 // ones. Keys are not printed.
 type Keys struct{ all []key }
 
@@ -150,8 +150,8 @@ func digest(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Files is a [tokens.Store] of sealed files. Several processes may use one
-// directory; it is also a [tokens.Locker]. Files replaces a file atomically, so a
+// Files is a [Store] of sealed files. Several processes may use one directory.
+// Files replaces a file atomically, so a
 // crash leaves the old content or the new.
 type Files struct {
 	// Dir is the directory, which the first Save creates. It is required.
@@ -189,84 +189,45 @@ func (f *Files) Lock(ctx context.Context, name string) (unlock func(), err error
 	return f.files().Lock(ctx, name)
 }
 
-// Names returns the keys of all values that can be opened, sorted, and the number
-// of those that cannot.
+// Names implements [Store].
 func (f *Files) Names(ctx context.Context) (names []string, unreadable int, err error) {
-	err = f.each(func(at string) error {
-		name, _, _, err := f.read(at)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // deleted meanwhile
-		case err != nil:
-			unreadable++
-		default:
-			names = append(names, name)
-		}
-		return ctx.Err()
-	})
-	slices.Sort(names)
-	return names, unreadable, err
+	return namesIn(ctx, f)
 }
 
-// Reseal seals the values with the first key that another one has sealed, and
-// returns their number. Values that no key opens are left as they are.
-func (f *Files) Reseal(ctx context.Context) (n int, err error) {
-	err = f.each(func(at string) error {
-		name, _, current, err := f.read(at)
-		if err != nil || current {
-			return ctx.Err()
-		}
-		unlock, err := f.Lock(ctx, name) // a refresh may be storing a new token
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		value, err := f.Load(ctx, name)
-		if err != nil {
-			return nil // deleted meanwhile
-		}
-		n++
-		return f.Save(ctx, name, value)
-	})
-	return n, err
-}
+// Reseal implements [Store].
+func (f *Files) Reseal(ctx context.Context) (n int, err error) { return resealIn(ctx, f) }
 
-// DeleteUnreadable deletes the values that no key opens, and returns their
-// number.
+// DeleteUnreadable implements [Store].
 func (f *Files) DeleteUnreadable(ctx context.Context) (n int, err error) {
-	err = f.each(func(at string) error {
-		if _, _, _, err := f.read(at); errors.Is(err, ErrKey) {
-			if err := os.Remove(filepath.Join(f.Dir, at)); err != nil {
-				return err
-			}
-			n++
-		}
-		return ctx.Err()
-	})
-	return n, err
+	return deleteUnreadableIn(ctx, f)
 }
 
-// each calls see with the name of each file of a value.
-func (f *Files) each(see func(file string) error) error {
+// digests returns the names of the files of values.
+func (f *Files) digests(context.Context) (all []string, err error) {
 	entries, err := os.ReadDir(f.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("list the stored logins: %w", err)
+		return nil, fmt.Errorf("list the stored logins: %w", err)
 	}
 	for _, e := range entries {
-		if raw, err := hex.DecodeString(e.Name()); err != nil || len(raw) != sha256.Size || !e.Type().IsRegular() {
-			continue
-		}
-		if err := see(e.Name()); err != nil {
-			return err
+		if raw, err := hex.DecodeString(e.Name()); err == nil && len(raw) == sha256.Size && e.Type().IsRegular() {
+			all = append(all, e.Name())
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // read opens the file of a value.
-func (f *Files) read(file string) (name string, value []byte, current bool, err error) {
+func (f *Files) read(_ context.Context, file string) (name string, value []byte, current bool, err error) {
 	data, err := os.ReadFile(filepath.Join(f.Dir, file))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = tokens.ErrNotFound
+	}
 	if err != nil {
 		return "", nil, false, err
 	}
 	return f.Keys.open(file, data)
+}
+
+func (f *Files) remove(_ context.Context, file string) error {
+	return os.Remove(filepath.Join(f.Dir, file))
 }
