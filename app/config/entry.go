@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/typo"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -120,7 +121,7 @@ func (e *Entry) setKind(kind string, unknown []string) error {
 		return errors.New("must have only one of command, url and builtin")
 	case len(has) == 0:
 		for _, name := range unknown {
-			if n := nearest(name, []string{"command", "url", "builtin"}); n != "" {
+			if n := typo.Nearest(name, []string{"command", "url", "builtin"}); n != "" {
 				return fmt.Errorf("must have command, url or builtin; did you mean %q instead of %q?", n, name)
 			}
 			if low := strings.ToLower(name); low == "serverurl" || low == "httpurl" {

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"runtime"
@@ -84,33 +86,78 @@ func EncodeKeys(keys []StoredKey) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// KeyFile returns a Verifier for the API keys in a file, which only its owner may
-// write. It reads the file again when it has changed, so that a key which is added
-// or removed counts from the next request on. While the file cannot be read, no
-// key is accepted: the error is [ErrUnavailable].
-//
-// The principals have the issuer "api-key", and their groups in the claim
-// groupClaim; empty means "groups".
-func KeyFile(file, groupClaim string) Verifier {
-	if groupClaim == "" {
-		groupClaim = "groups"
-	}
-	return &fileKeys{file: file, claim: groupClaim}
+// KeyFileOptions configure a [KeyFile]. Nil means the defaults.
+type KeyFileOptions struct {
+	// GroupClaim is the claim with the groups of the principals. Empty means
+	// "groups".
+	GroupClaim string
+	// Log gets a message when the file cannot be used, and when it can again. Nil
+	// means [slog.Default].
+	Log *slog.Logger
 }
 
-type fileKeys struct {
+// A KeyFile is a Verifier for the API keys in a file, which only its owner may
+// write. The principals have the issuer "api-key".
+//
+// It reads the file again when it has changed, so that a key which is added or
+// removed counts from the next request on. If the new content is not valid, the
+// keys of before stay in use. While the file is missing, or others can write it, no
+// key is accepted: the error is [ErrUnavailable].
+type KeyFile struct {
 	file, claim string
+	log         *slog.Logger
 
-	mu   sync.Mutex
-	info os.FileInfo // of the file that keys are from; nil if none
-	keys apiKeys
+	mu      sync.Mutex
+	seen    os.FileInfo // the file that was read last; nil if it could not be read
+	keys    apiKeys     // of the last valid content
+	usable  bool        // keys may be used
+	problem error       // of the file; nil if there is none
+}
+
+// OpenKeyFile returns the keys of a file. It returns an error if the file cannot be
+// used.
+func OpenKeyFile(file string, o *KeyFileOptions) (*KeyFile, error) {
+	f := &KeyFile{file: file, claim: "groups", log: slog.Default()}
+	if o != nil {
+		f.claim, f.log = cmp.Or(o.GroupClaim, f.claim), cmp.Or(o.Log, f.log)
+	}
+	f.readLocked() // nobody else has it yet
+	return f, f.problem
+}
+
+// Check reads the file again if it has changed, logs what is wrong with it, and
+// returns that.
+func (f *KeyFile) Check() error {
+	info, err := os.Stat(f.file)
+	f.mu.Lock()
+	if err == nil && f.seen != nil && os.SameFile(f.seen, info) && f.seen.ModTime().Equal(info.ModTime()) && f.seen.Size() == info.Size() && f.seen.Mode() == info.Mode() {
+		defer f.mu.Unlock()
+		return f.problem
+	}
+	before := f.problem
+	f.readLocked()
+	now, usable := f.problem, f.usable
+	f.mu.Unlock()
+	switch {
+	case now == nil && before != nil:
+		f.log.Info("the file of API keys is in use again", "file", f.file)
+	case now == nil, before != nil && before.Error() == now.Error():
+	case usable:
+		f.log.Error("the new file of API keys is not used; the keys of before stay in use", "error", now)
+	default:
+		f.log.Error("the file of API keys cannot be used; every key is refused", "error", now)
+	}
+	return now
 }
 
 // Verify implements Verifier.
-func (f *fileKeys) Verify(_ context.Context, token string, _ *http.Request) (*Identity, error) {
-	keys, err := f.current()
-	if err != nil {
-		return nil, unavailable(err)
+func (f *KeyFile) Verify(_ context.Context, token string, _ *http.Request) (*Identity, error) {
+	problem := f.Check()
+	f.mu.Lock()
+	keys, usable := f.keys, f.usable
+	f.mu.Unlock()
+	if !usable {
+		return nil, unavailable(problem)
 	}
 	id, err := keys.find(token)
 	if err == nil && !id.Expires.IsZero() && !time.Now().Before(id.Expires) {
@@ -119,31 +166,27 @@ func (f *fileKeys) Verify(_ context.Context, token string, _ *http.Request) (*Id
 	return id, err
 }
 
-// current returns the keys of the file.
-func (f *fileKeys) current() (apiKeys, error) {
-	info, err := os.Stat(f.file)
+// readLocked reads the file.
+func (f *KeyFile) readLocked() {
+	data, info, err := readKeyFile(f.file)
+	f.seen, f.problem = info, err
 	if err != nil {
-		return nil, err
+		f.keys, f.usable = nil, false
+		return
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.info != nil && os.SameFile(f.info, info) && f.info.ModTime().Equal(info.ModTime()) && f.info.Size() == info.Size() {
-		return f.keys, nil
-	}
-	f.info, f.keys = nil, nil
-	keys, info, err := readKeyFile(f.file)
+	stored, err := DecodeKeys(data)
 	if err != nil {
-		return nil, err
+		f.problem = fmt.Errorf("%s: %w", f.file, err)
+		return
 	}
-	for _, k := range keys {
+	f.keys, f.usable = nil, true
+	for _, k := range stored {
 		f.keys = append(f.keys, k.identity(f.claim))
 	}
-	f.info = info
-	return f.keys, nil
 }
 
 // readKeyFile reads a file of keys, which others must not be able to change.
-func readKeyFile(name string) ([]StoredKey, os.FileInfo, error) {
+func readKeyFile(name string) ([]byte, os.FileInfo, error) {
 	r, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
@@ -163,8 +206,7 @@ func readKeyFile(name string) ([]StoredKey, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	keys, err := DecodeKeys(data)
-	return keys, info, err
+	return data, info, nil
 }
 
 // identity returns the hash of a key and who uses it.

@@ -2,6 +2,8 @@ package protect
 
 import (
 	"errors"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,8 +13,8 @@ import (
 	"time"
 )
 
-// TestKeyFile follows changes of the file, and accepts no key while it cannot be
-// read.
+// TestKeyFile follows changes of the file. A broken one changes nothing, and no key
+// is accepted while there is none, or others can write it.
 func TestKeyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys.json")
 	write := func(keys ...StoredKey) {
@@ -36,12 +38,18 @@ func TestKeyFile(t *testing.T) {
 		return StoredKey{Name: name, Hash: hash, Groups: []string{"dev", "ops"}, Scopes: []string{"mcp"}, Expires: expires}
 	}
 	one, two, old := NewKey(), NewKey(), NewKey()
-	v := KeyFile(file, "roles")
-	verify := func(key string) error { _, err := v.Verify(t.Context(), key, nil); return err }
-	if err := verify(one); !errors.Is(err, ErrUnavailable) {
+	var log strings.Builder
+	o := &KeyFileOptions{GroupClaim: "roles", Log: slog.New(slog.NewTextHandler(&log, nil))}
+	if _, err := OpenKeyFile(file, o); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a file: %v", err)
 	}
 	later := time.Now().Add(time.Hour).UTC().Round(time.Second)
+	write()
+	v, err := OpenKeyFile(file, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(key string) error { _, err := v.Verify(t.Context(), key, nil); return err }
 	write(stored(one, "one", time.Time{}), stored(two, "two", later), stored(old, "old", time.Now().Add(-time.Second)))
 	id, err := v.Verify(t.Context(), two, nil)
 	if err != nil || id.Principal.ID != "two" || id.Principal.Issuer != "api-key" || string(id.Principal.Claims["roles"]) != `["dev","ops"]` || !id.Expires.Equal(later) || id.Principal.Scopes[0] != "mcp" {
@@ -62,11 +70,31 @@ func TestKeyFile(t *testing.T) {
 		t.Error("a key is accepted though there are none")
 	}
 	write(stored(one, "one", time.Time{}))
+	if verify(one) != nil || log.Len() > 0 {
+		t.Errorf("a new key is refused, or a good file is logged: %s", &log)
+	}
+	os.WriteFile(file, []byte("{"), 0o600)
+	if verify(one) != nil || v.Check() == nil || strings.Count(log.String(), "stay in use") != 1 || !isInvalid(verify(two)) {
+		t.Errorf("with a broken file: %v %v; %s", verify(one), v.Check(), &log)
+	}
+	if _, err := OpenKeyFile(file, o); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a broken file is opened: %v", err)
+	}
+	os.Remove(file)
+	if err := verify(one); !errors.Is(err, ErrUnavailable) || !strings.Contains(log.String(), "every key is refused") {
+		t.Errorf("the file is gone: %v %s", err, &log)
+	}
+	write(stored(one, "one", time.Time{}))
+	if verify(one) != nil || !strings.Contains(log.String(), "in use again") {
+		t.Errorf("the file is back: %v; %s", verify(one), &log)
+	}
 	if runtime.GOOS != "windows" {
 		os.Chmod(file, 0o622)
-		fresh := KeyFile(file, "")
-		if _, err := fresh.Verify(t.Context(), one, nil); !errors.Is(err, ErrUnavailable) {
+		if err := verify(one); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("a file that others can write: %v", err)
+		}
+		if _, err := OpenKeyFile(file, o); err == nil {
+			t.Error("a file that others can write is opened")
 		}
 	}
 }
@@ -95,7 +123,11 @@ func TestAPIKeysBesideTokens(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(&Options{Resource: resource, Verifier: AnyOf(), APIKeys: KeyFile(file, "")})
+	keys, err := OpenKeyFile(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(&Options{Resource: resource, Verifier: AnyOf(), APIKeys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +136,7 @@ func TestAPIKeysBesideTokens(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	expect(t, do(h, post("{}", "Authorization: Bearer "+NewKey())), 401, `error="invalid_token"`)
-	if g, err = New(&Options{Resource: resource, APIKeys: KeyFile(file, "")}); err != nil {
+	if g, err = New(&Options{Resource: resource, APIKeys: keys}); err != nil {
 		t.Fatal(err)
 	}
 	if w := do(g.Wrap(http.HandlerFunc(echo)), post("{}", "Authorization: Bearer "+key)); w.Code != 200 {

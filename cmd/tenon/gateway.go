@@ -18,6 +18,9 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
+// gatewayAddress is where a gateway is unless --addr says another address.
+const gatewayAddress = "127.0.0.1:7070"
+
 // gatewayFlags holds the flags of tenon gateway.
 type gatewayFlags struct {
 	serving
@@ -62,7 +65,7 @@ interrupt ends the gateway at once.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&v.http, "addr", "127.0.0.1:7070", "the `address` to serve at")
+	f.StringVar(&v.http, "addr", gatewayAddress, "the `address` to serve at")
 	f.BoolVar(&v.stdio, "stdio", false, "serve on standard input and output instead")
 	f.StringVar(&v.names, "names", "server", "how names look: `server` puts the server's name before them, plain leaves those of a single server as they are")
 	f.StringVar(&v.set, "set", "", "with --stdio: serve only this `set` of tenon.json")
@@ -75,6 +78,7 @@ interrupt ends the gateway at once.`,
 	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
 	f.StringVar(&v.page, "page", pageAuto, "the loopback `address` of a page that shows callers, servers and calls; auto has one if you run it in a terminal, off none")
 	v.httpFlags(f)
+	f.Lookup("public-url").Usage = "the `URL` at which clients reach the gateway, if a proxy is before it (default: the address it listens on)"
 	c.AddCommand(p.gatewayLoginsCommand(), p.gatewayStatusCommand(), p.gatewayPinsCommand(), p.gatewayKeysCommand())
 	return c
 }
@@ -99,8 +103,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	if v.names != "server" && v.names != "plain" {
 		return usagef("--names must be server or plain, not %q", v.names)
 	}
-	if n := gatewayDepth(); n >= maxDepth {
+	if n := len(gatewayPath()); n >= maxDepth {
 		return usagef("this gateway is behind %d others: an entry of the configuration leads back to the gateway. Remove it", n)
+	}
+	if err := v.usePublic(); err != nil {
+		return err
 	}
 	if err := p.useFrom(v.from); err != nil {
 		return err
@@ -122,10 +129,19 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		return err
 	}
 	defer page.close()
-	if err := g.apply(ctx); err != nil {
-		return err
+	if !v.stdio {
+		if g.keys, err = p.gatewayKeys(log); err != nil {
+			return err
+		}
+		if g.keys != nil {
+			v.keys = g.keys
+		}
+		if err := v.listen(); err != nil {
+			return err
+		}
+		defer v.listener.Close()
 	}
-	if v.keys, err = p.gatewayKeys(); err != nil {
+	if err := g.apply(ctx); err != nil {
 		return err
 	}
 	if v.stdio {

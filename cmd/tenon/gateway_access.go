@@ -132,7 +132,7 @@ func (a *gatewayAccess) close() {
 }
 
 // gatewayKeys returns what verifies API keys: nil if there is no file of them.
-func (p *program) gatewayKeys() (protect.Verifier, error) {
+func (p *program) gatewayKeys(log *slog.Logger) (*protect.KeyFile, error) {
 	c, err := p.config()
 	if err != nil {
 		return nil, err
@@ -145,7 +145,11 @@ func (p *program) gatewayKeys() (protect.Verifier, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && s.Keys == "" {
 		return nil, nil
 	}
-	return protect.KeyFile(file, s.GroupClaim), nil
+	keys, err := protect.OpenKeyFile(file, &protect.KeyFileOptions{GroupClaim: s.GroupClaim, Log: log})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usagef("%s does not exist, but \"keys\" of gateway names it: create a key with \"tenon gateway keys add NAME\"", file)
+	}
+	return keys, usage(err)
 }
 
 // gatewayKeyFile returns the path of the file of API keys.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -39,22 +40,13 @@ func (p *program) useFrom(app string) error {
 	return nil
 }
 
-// paste prints what to put into the configuration of each host.
+// paste prints what to put into the configuration of each host. Clients send an API
+// key if that is the only way in: others log in by themselves.
 func (g *gatewayRun) paste(url string) {
 	if g.p.log != nil {
 		return
 	}
-	me, err := os.Executable()
-	if err != nil {
-		me = "tenon"
-	}
-	headers := ""
-	claude := "claude mcp add --transport http tenon " + url
 	stdio := []string{"gateway", "--stdio"}
-	if variable := g.v.token; variable != "" {
-		headers = fmt.Sprintf(`, "headers": {"Authorization": "Bearer ${env:%s}"}`, variable)
-		claude += fmt.Sprintf(` --header "Authorization: Bearer $%s"`, variable)
-	}
 	for _, s := range g.v.servers {
 		stdio = append(stdio, "-s", s)
 	}
@@ -64,12 +56,44 @@ func (g *gatewayRun) paste(url string) {
 	if g.p.project != "" {
 		stdio = append(stdio, "--project", g.p.project)
 	}
+	h := hostConfigs{url: cmp.Or(g.v.public, url), stdio: stdio}
+	what := ""
+	switch {
+	case g.v.token != "":
+		h.shellToken, h.fileToken = "$"+g.v.token, "${env:"+g.v.token+"}"
+	case g.v.issuer != "":
+		what = "; it asks you to log in"
+	case g.keys != nil:
+		h.shellToken, h.fileToken = "KEY", "KEY"
+		what = ", with an API key (tenon gateway keys add NAME) in place of KEY"
+	}
+	g.p.note("To use it, add this to the configuration of a host%s:\n%s", what, h)
+}
+
+// hostConfigs is how hosts are configured to use a gateway.
+type hostConfigs struct {
+	url                   string
+	shellToken, fileToken string   // how the token is written in a shell and in a file; empty means that none is sent
+	stdio                 []string // the arguments of a gateway on standard input and output
+}
+
+// String returns a line for each host.
+func (h hostConfigs) String() string {
+	me, err := os.Executable()
+	if err != nil {
+		me = "tenon"
+	}
+	headers, option, free := "", "", ""
+	if h.fileToken != "" {
+		headers = fmt.Sprintf(`, "headers": {"Authorization": "Bearer %s"}`, h.fileToken)
+		option = fmt.Sprintf(` --header "Authorization: Bearer %s"`, h.shellToken)
+		free = ", and needs no token"
+	}
 	command, _ := json.Marshal(me)
-	args, _ := json.Marshal(stdio)
-	g.p.note(`To use it, add this to the configuration of a host:
-  Claude Code     %s
-  Cursor          ~/.cursor/mcp.json            {"mcpServers": {"tenon": {"url": %q%s}}}
-  VS Code         .vscode/mcp.json              {"servers": {"tenon": {"type": "http", "url": %q%s}}}
-  Claude Desktop  claude_desktop_config.json    {"mcpServers": {"tenon": {"command": %s, "args": %s}}}
-                  (it starts a gateway of its own: its file has no servers at a URL)`, claude, url, headers, url, headers, command, args)
+	args, _ := json.Marshal(h.stdio)
+	return fmt.Sprintf(`  Claude Code     claude mcp add --transport http tenon %[1]s%[2]s
+  Cursor          ~/.cursor/mcp.json            {"mcpServers": {"tenon": {"url": %[3]q%[4]s}}}
+  VS Code         .vscode/mcp.json              {"servers": {"tenon": {"type": "http", "url": %[3]q%[4]s}}}
+  Claude Desktop  claude_desktop_config.json    {"mcpServers": {"tenon": {"command": %[5]s, "args": %[6]s}}}
+                  (it starts a gateway of its own%[7]s: its file has no servers at a URL)`, h.url, option, h.url, headers, command, args, free)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/internal/safefile"
 	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
 // keyFlags holds the flags of tenon gateway keys add.
@@ -95,7 +96,8 @@ func (p *program) addGatewayKey(name string, v *keyFlags) error {
 		return err
 	}
 	fmt.Fprintln(p.out, secret)
-	p.note("This is the only time that the key is shown. Clients send it in the header Authorization: Bearer KEY.")
+	h := hostConfigs{url: "http://" + gatewayAddress + streamable.Path, shellToken: secret, fileToken: secret, stdio: []string{"gateway", "--stdio"}}
+	p.note("This is the only time that the key is shown. Clients send it in the header Authorization: Bearer KEY. If the gateway is at %s:\n%s", gatewayAddress, h)
 	return nil
 }
 

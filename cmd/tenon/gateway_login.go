@@ -34,13 +34,14 @@ type gatewayCredentials struct {
 	p   *program
 	log *slog.Logger
 
+	loop    *loopGuard
 	callers callerTokens
 	logins  bool // users log in to a server
 	started bool
 
 	mu         sync.Mutex
 	pages      *weblogin.Service // nil until it is known where its pages are
-	transports map[string]*http.Transport
+	transports map[string]http.RoundTripper
 	opened     lazyLogins
 }
 
@@ -143,13 +144,14 @@ func (g *gatewayCredentials) transport(entry config.Server) (http.RoundTripper, 
 	if t := g.transports[entry.URL]; t != nil {
 		return t, nil
 	}
-	t, err := connect.GuardedTransport(entry.URL)
+	guarded, err := connect.GuardedTransport(entry.URL)
 	if err != nil {
 		return nil, fmt.Errorf("server %s: %w", entry.Name, err)
 	}
 	if g.transports == nil {
-		g.transports = map[string]*http.Transport{}
+		g.transports = map[string]http.RoundTripper{}
 	}
+	t := g.loop.transport(guarded)
 	g.transports[entry.URL] = t
 	return t, nil
 }
@@ -342,7 +344,7 @@ func (g *gatewayCredentials) close() {
 		pages.Close()
 	}
 	for _, t := range transports {
-		t.CloseIdleConnections()
+		(&http.Client{Transport: t}).CloseIdleConnections()
 	}
 }
 

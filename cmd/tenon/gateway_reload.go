@@ -57,6 +57,9 @@ func (g *gatewayRun) watch(ctx context.Context, hup <-chan struct{}) {
 		case <-hup:
 			g.log.Info("reading the configuration again", "because", "SIGHUP")
 		case <-tick.C:
+			if g.keys != nil {
+				_ = g.keys.Check() // it logs what is wrong
+			}
 			now := g.fileStates()
 			settled := slices.Equal(now, last)
 			last = now

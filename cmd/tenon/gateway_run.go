@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,9 +16,9 @@ import (
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
 	"github.com/tenon-mcp/tenon/app/telemetry"
+	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
 // A gatewayRun is a gateway while it runs.
@@ -55,7 +54,8 @@ type gatewayRun struct {
 	applied []fileState // of the files, when they were last read
 	used    []fileState // of the files, when they were last used
 
-	access *gatewayAccess // the links that decide who may what
+	keys   *protect.KeyFile // nil if there are no API keys
+	access *gatewayAccess   // the links that decide who may what
 }
 
 // A gatewayServer is a configured server and the connection to it.
@@ -69,7 +69,7 @@ type gatewayServer struct {
 
 func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
 	g := &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
-	p.onBehalf = &gatewayCredentials{p: p, log: log}
+	p.onBehalf = &gatewayCredentials{p: p, log: log, loop: newLoopGuard()}
 	g.access = newGatewayAccess(p, log)
 	var err error
 	g.tel, err = telemetry.New(&telemetry.Options{Service: "tenon-gateway", Version: version.String(), Getenv: os.LookupEnv, Log: log})
@@ -153,6 +153,8 @@ func (g *gatewayRun) entries(ctx context.Context, c *config.Config) ([]config.Se
 		return own
 	})
 	switch {
+	case len(all) == 0 && len(g.v.servers) > 0:
+		return nil, usagef("%s is this gateway itself", strings.Join(g.v.servers, " and "))
 	case len(all) == 0 && g.v.from != "":
 		return nil, usagef("the configuration of %s has no server that can be used", g.v.from)
 	case len(all) == 0:
@@ -161,20 +163,6 @@ func (g *gatewayRun) entries(ctx context.Context, c *config.Config) ([]config.Se
 		return nil, usagef("--names plain needs exactly one server, and there are %d: choose one with -s", len(all))
 	}
 	return all, nil
-}
-
-// isOwn reports whether an entry leads back to this gateway, as the configuration
-// of a host does after the user has pasted what the gateway prints.
-func (g *gatewayRun) isOwn(s config.Server) bool {
-	if len(g.v.servers) > 0 {
-		return false
-	}
-	if s.Kind == config.Stdio {
-		name := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
-		return name == "tenon" && slices.Contains(s.Args, "gateway")
-	}
-	here := g.v.scheme() + "://" + g.v.http + streamable.Path
-	return !g.v.stdio && (s.URL == here || strings.HasPrefix(s.URL, here+"/")) // a set has a longer path
 }
 
 // connect returns the servers of entries, with new connections where an entry is

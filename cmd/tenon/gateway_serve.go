@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"syscall"
 	"time"
 
@@ -31,7 +33,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 		g.announceSets(url)
 		page.serve(url)
 	}
-	g.v.sets, g.v.logins = g.set, g.p.onBehalf.serveLogins
+	g.v.sets, g.v.logins, g.v.inside = g.set, g.p.onBehalf.serveLogins, g.p.onBehalf.loop.wrap
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP
 	}
@@ -52,16 +54,63 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 	}
 	g.v.ready = func() { notifySystemd("READY=1") }
 	err = g.p.serveHTTP(ctx, "gateway", &g.head, &g.v.serving)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return usagef("%s is in use: \"tenon gateway status\" says whether another gateway runs there; choose another address with --addr", g.v.http)
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		if n := g.head.InFlight(); n > 0 {
 			g.log.Warn("ended with open calls", "calls", n)
 		}
 		return nil
 	}
 	return err
+}
+
+// listen takes the address of the gateway, before it connects to a server: if that
+// fails, nothing has been started.
+func (v *gatewayFlags) listen() error {
+	l, err := net.Listen("tcp", v.http)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return usagef("%s is in use: \"tenon gateway status\" says whether another gateway runs there; choose another address with --addr", v.http)
+	case err != nil:
+		return usageError{fmt.Errorf("--addr: %w", err)}
+	}
+	if err := v.checkReach(l.Addr()); err != nil {
+		l.Close()
+		return err
+	}
+	v.listener = l
+	return nil
+}
+
+// usePublic lets clients use the name in --public-url.
+func (v *gatewayFlags) usePublic() error {
+	if v.public == "" {
+		return nil
+	}
+	u, err := url.Parse(v.public)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return usagef("--public-url must be a URL such as https://mcp.example.com/mcp, not %q", v.public)
+	}
+	if !slices.Contains(v.hosts, u.Hostname()) {
+		v.hosts = append(v.hosts, u.Hostname())
+	}
+	return nil
+}
+
+// checkReach returns an error if other machines can reach an address and nothing
+// says who may use the gateway.
+func (v *gatewayFlags) checkReach(at net.Addr) error {
+	if v.issuer != "" || v.token != "" || v.keys != nil || isLoopback(at) {
+		return nil
+	}
+	return usagef(`other machines can reach %s, so require authorization, or serve this machine only. Use one of:
+  API keys             tenon gateway keys add NAME, then start the gateway again
+  tokens of an issuer  --auth-issuer URL
+  one fixed token      a variable of the environment, named with --auth-token
+  this machine only    --addr 127.0.0.1:%[2]d
+Behind a proxy that ends TLS, use one of the first three and
+  --addr 127.0.0.1:%[2]d --public-url https://mcp.example.com/mcp
+with the URL that clients use. If the proxy is on another machine, serve HTTPS to it
+at an address of your network, with --tls-cert and --tls-key.`, v.http, at.(*net.TCPAddr).Port)
 }
 
 // listenOps serves the endpoints for operators at --ops-addr. It returns nil

@@ -43,7 +43,7 @@ func (p *program) gatewayStatus(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	at := "http://127.0.0.1:7070"
+	at := "http://" + gatewayAddress
 	if len(args) == 1 {
 		at = args[0]
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"os"
-	"strconv"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
@@ -19,7 +17,7 @@ import (
 func (g *gatewayRun) openServer(ctx context.Context, s *gatewayServer, guard *gatewayGuard) error {
 	ctx = context.WithoutCancel(ctx) // connections outlive a reload
 	entry := s.entry
-	entry.Env = deeper(entry.Env)
+	entry.Env = g.deeper(entry.Env)
 	s.up = gateway.Upstream{Name: entry.Name, IdleTimeout: cmp.Or(entry.Timeout, g.p.timeout)}
 	if scope := callerScope(entry); scope != "" && !entry.Disabled {
 		s.up.Connections = &gateway.Connections{
@@ -51,27 +49,13 @@ func (g *gatewayRun) dial(ctx context.Context, entry config.Server, guard *gatew
 	return g.p.onBehalf.dial(entry, o, caller.Principal, func(h mcp.Handler) mcp.Handler { return guard.server(entry.Name, h) })
 }
 
-// depthVariable tells programs behind how many gateways they are. An entry may lead
-// back to the gateway in ways that cannot be seen in it, such as a script, and each
-// gateway would start the next one.
-const (
-	depthVariable = "TENON_GATEWAY_DEPTH"
-	maxDepth      = 4
-)
-
-// gatewayDepth returns the number of gateways before this one.
-func gatewayDepth() int {
-	n, _ := strconv.Atoi(os.Getenv(depthVariable)) // 0 if it is not set
-	return n
-}
-
 // deeper returns the environment of a program behind this gateway.
-func deeper(env map[string]string) map[string]string {
+func (g *gatewayRun) deeper(env map[string]string) map[string]string {
 	env = maps.Clone(env)
 	if env == nil {
 		env = map[string]string{}
 	}
-	env[depthVariable] = strconv.Itoa(gatewayDepth() + 1)
+	env[pathVariable] = g.p.onBehalf.loop.variable()
 	return env
 }
 

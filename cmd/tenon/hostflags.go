@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -126,6 +127,9 @@ func (p *program) usableEntries(ctx context.Context, c *config.Config, d *hostFl
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if err == nil {
+			err = checkBuiltin(s)
+		}
 		if err != nil {
 			skipped(e.Name, err)
 			continue
@@ -133,6 +137,15 @@ func (p *program) usableEntries(ctx context.Context, c *config.Config, d *hostFl
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// checkBuiltin returns an error if a server is a builtin one that cannot be opened
+// because of its name or its options.
+func checkBuiltin(s config.Server) error {
+	if s.Kind != config.Builtin {
+		return nil
+	}
+	return builtin.Check(s.Builtin, s.Query)
 }
 
 // chosen returns the servers of --server. Servers of the same name are renamed.
@@ -143,6 +156,9 @@ func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, 
 		s, err := config.Parse(n, nil)
 		if errors.Is(err, config.ErrName) {
 			s, err = p.named(ctx, n)
+		}
+		if err == nil {
+			err = checkBuiltin(s)
 		}
 		if err != nil {
 			return nil, usage(err)

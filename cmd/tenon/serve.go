@@ -54,7 +54,8 @@ type serving struct {
 	tasks     string
 	card      string
 	public    string
-	keepToken bool // handlers get the token of the caller: see protect.Token
+	listener  net.Listener // to serve at; nil means a new one at http
+	keepToken bool         // handlers get the token of the caller: see protect.Token
 	// logins returns the pages at which users log in, by their paths; may be nil.
 	logins   func(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error)
 	keys     protect.Verifier // of API keys; nil means that there are none
@@ -63,6 +64,7 @@ type serving struct {
 	sets   func(name string) mcp.Handler          // serves sets below the path; may be nil
 	mount  func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
 	wrap   func(http.Handler) http.Handler        // wraps all paths; may be nil
+	inside func(http.Handler) http.Handler        // wraps the server, after authorization; may be nil
 	served func(sessions func() int)              // called with a function that counts sessions; may be nil
 	ready  func()                                 // called when requests are served; may be nil
 	ending func() time.Duration                   // called at the end, returns how long calls may take; nil: ten seconds
@@ -197,9 +199,11 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", v.http)
-	if err != nil {
-		return usageError{err}
+	l := v.listener
+	if l == nil {
+		if l, err = net.Listen("tcp", v.http); err != nil {
+			return usageError{err}
+		}
 	}
 	defer l.Close()
 	log := slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -249,9 +253,18 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 // handler returns the HTTP handler, with published documents by their paths.
 // Rejected requests and failures are written to log.
 func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard, log *slog.Logger, published map[string]http.Handler) (*http.Server, error) {
-	wrap, principal := func(h http.Handler) http.Handler { return h }, (func(*http.Request) *mcp.Principal)(nil)
+	var principal func(*http.Request) *mcp.Principal
 	if guard != nil {
-		wrap, principal = guard.Wrap, protect.Principal
+		principal = protect.Principal
+	}
+	wrap := func(h http.Handler) http.Handler {
+		if v.inside != nil {
+			h = v.inside(h)
+		}
+		if guard != nil {
+			h = guard.Wrap(h)
+		}
+		return h
 	}
 	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Logger: log}
 	h, err := streamable.NewHandler(s, o)
@@ -316,7 +329,7 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 
 // guard returns the middleware that checks tokens, or nil if none is required.
 func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
-	o := &protect.Options{Resource: cmp.Or(v.audience, v.scheme()+"://"+at.String()+streamable.Path), APIKeys: v.keys, Scopes: v.scopes, Log: log}
+	o := &protect.Options{Resource: cmp.Or(v.audience, v.public, v.scheme()+"://"+at.String()+streamable.Path), APIKeys: v.keys, Scopes: v.scopes, Log: log}
 	switch {
 	case v.issuer != "" && v.token != "":
 		return nil, usagef("use --auth-issuer or --auth-token, not both")
@@ -336,13 +349,19 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 		o.AuthorizationServers, o.KeepToken = []string{v.issuer}, v.keepToken
 	case v.keys != nil:
 	default:
-		if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		if !isLoopback(at) {
 			return nil, usagef("other machines can reach %s: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1", at)
 		}
 		return nil, nil
 	}
 	g, err := protect.New(o)
 	return g, usage(err)
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(at net.Addr) bool {
+	tcp, ok := at.(*net.TCPAddr)
+	return !ok || tcp.IP.IsLoopback()
 }
 
 // untilDone serves until ctx ends, and then waits for calls in flight: for as long

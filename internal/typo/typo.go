@@ -2,7 +2,10 @@
 // "did you mean …?".
 package typo
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Meter measures distances. Its zero value is ready; it is faster when it is
 // used again, and not for several goroutines at once.
@@ -48,4 +51,19 @@ func (m *Meter) Distance(a, b []rune, most int) int {
 func Distance(a, b string, most int) int {
 	var m Meter
 	return m.Distance([]rune(a), []rune(b), most)
+}
+
+// Nearest returns the name that is most similar to a word, in any case, or "" if
+// none is.
+func Nearest(word string, names []string) string {
+	if len(word) > 64 {
+		return ""
+	}
+	best, least := "", 1+len(word)/3
+	for _, n := range slices.Sorted(slices.Values(names)) {
+		if d := Distance(strings.ToLower(word), strings.ToLower(n), least); d < least || best == "" && d == least {
+			best, least = n, d
+		}
+	}
+	return best
 }
