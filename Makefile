@@ -83,7 +83,7 @@ models: ## the model wires beside the official SDKs
 
 peers: npm ## other implementations over stdio and HTTP, in both directions
 	@echo "== real peers (their packages go to test/peers/*/node_modules)"
-	@cd test/peers && MUST_RUN=1 $(GO) test -timeout 20m ./...
+	@cd test/peers && MUST_RUN=1 $(GO) test -count=1 -timeout 20m ./...
 
 host: npm ## the host end to end, with scripted models and real servers
 	@echo "== host (the npm servers are those of make peers)"

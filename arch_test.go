@@ -156,7 +156,7 @@ var importRules = map[string]importRule{
 	"app/llm/llmtest":             {on: []string{"app/llm", "sse"}, extern: []string{jsonv2}, why: "test support: a provider that knows the wires from their documentation, not from our code"},
 
 	"cmd/tenon":            {on: []string{"*"}, extern: []string{"*"}, why: "flags and wiring: the only package that may import everything"},
-	"builtin":              {on: []string{"server", "ext/tasks", "builtin/*"}, why: "the list of them, for programs that have all"},
+	"builtin":              {on: []string{"server", "ext/tasks", "builtin/*", "internal/typo"}, why: "the list of them, for programs that have all"},
 	"builtin/notes":        {on: []string{"mcp", "server", "schema", "ext/skills", "internal/bm25", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text"}, why: "a builtin server that searches, writes and watches files"},
 	"builtin/fs":           {on: []string{"mcp", "server", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text", "golang.org/x/sys"}, why: "a builtin server that watches files, compares names in every Unicode form, and renames without replacing"},
 	"builtin/sql":          {on: []string{"mcp", "server", "ext/skills", "builtin/sql/engine"}, why: "the server knows no engine, so that a program carries only the drivers that it imports"},

@@ -18,6 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // Options configure servers. Nil means no builtin servers, no user to ask and
@@ -59,8 +60,9 @@ type Options struct {
 	// be used.
 	Subject func(ctx context.Context) (string, error)
 
-	// Transport sends the requests to HTTP servers. Nil means
-	// [http.DefaultTransport].
+	// Transport sends the requests to HTTP servers. Nil means one of
+	// [streamclient.NewTransport] for each server, whose idle connections are
+	// closed with the server.
 	Transport http.RoundTripper
 
 	// Proxy chooses the proxy for metadata and tokens of servers whose entry has
@@ -112,6 +114,7 @@ type Server struct {
 	entry  config.Server
 	opts   Options
 	client *client.Client
+	own    *http.Transport // nil with Options.Transport
 
 	pace   pacer
 	orders sync.Mutex // one of Restart, Disable and Close at a time
@@ -137,6 +140,10 @@ func New(entry config.Server, o *Options) *Server {
 	s := &Server{entry: entry}
 	if o != nil {
 		s.opts = *o
+	}
+	if s.opts.Transport == nil && entry.URL != "" {
+		s.own = streamclient.NewTransport()
+		s.opts.Transport = s.own
 	}
 	if s.opts.Secrets == nil {
 		s.opts.Secrets = redact.New(entry.Secrets...)
@@ -375,6 +382,9 @@ func (s *Server) stop() error {
 	}
 	if keeper != nil {
 		keeper.Close()
+	}
+	if s.own != nil {
+		s.own.CloseIdleConnections()
 	}
 	return nil
 }

@@ -83,11 +83,7 @@ func (s *Server) warn(warning string) {
 // roundTripper returns the transport with watcher and login. The watcher is below
 // the login, so that it sees what is really sent; it redacts secrets itself.
 func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
-	base := s.opts.Transport
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	return &loggedIn{s, login.New(s.loginOptions(tokenWatcher{s, watch.RoundTripper(base)}))}
+	return &loggedIn{s, login.New(s.loginOptions(tokenWatcher{s, watch.RoundTripper(s.opts.Transport)}))}
 }
 
 // tokenWatcher registers the tokens that are sent as secrets.

@@ -76,6 +76,59 @@ func (e *endpoint) entry() config.Server {
 	return config.Server{Name: "x", Kind: config.HTTP, URL: "http://" + e.addr + streamable.Path}
 }
 
+// A server without a transport of its caller has one of its own, as streams need it,
+// and leaves no connection behind.
+func TestConnectionsEndWithTheServer(t *testing.T) {
+	var mu sync.Mutex
+	open, encoding := map[net.Conn]bool{}, ""
+	h, err := streamable.NewHandler(tools(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		encoding += r.Header.Get("Accept-Encoding")
+		mu.Unlock()
+		h.ServeHTTP(w, r)
+	}))
+	web.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s == http.StateClosed || s == http.StateHijacked {
+			delete(open, c)
+		} else {
+			open[c] = true
+		}
+	}
+	web.Start()
+	defer web.Close()
+	defer h.Shutdown()
+	s, err := Open(t.Context(), config.Server{Name: "x", Kind: config.HTTP, URL: web.URL + streamable.Path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	for range 5 {
+		calls.Go(func() {
+			if err := s.Client().Ping(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "all connections are closed", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(open) == 0
+	})
+	if encoding != "" {
+		t.Errorf("it accepts %q, which delays streams", encoding)
+	}
+}
+
 // C48: a server that is started anew has forgotten its sessions, and is called
 // on as if nothing had happened, in both eras.
 func TestWebServerRestarts(t *testing.T) {

@@ -58,6 +58,7 @@ type breaker struct {
 	// owner then closes it. Nil means that a call is let through after a while.
 	onOpen func(error)
 
+	counts   *callCounts  // of the server, whose connections share them
 	calls    atomic.Int64 // that are open
 	failures atomic.Int64 // calls in a row without a response
 	answered atomic.Int64 // when the server last responded, in Unix nanoseconds
@@ -69,6 +70,9 @@ type breaker struct {
 	wait time.Duration
 }
 
+// callCounts has the calls at a server: all, and those without a response.
+type callCounts struct{ calls, failures atomic.Int64 }
+
 // An outage is the state of an open circuit.
 type outage struct {
 	cause   error
@@ -77,7 +81,7 @@ type outage struct {
 }
 
 func newBreaker(server string, idle time.Duration) *breaker {
-	b := &breaker{server: "the server", idle: cmp.Or(idle, idleTimeout), wait: firstRetry}
+	b := &breaker{counts: &callCounts{}, server: "the server", idle: cmp.Or(idle, idleTimeout), wait: firstRetry}
 	if server != "" {
 		b.server = "server " + server
 	}
@@ -87,10 +91,19 @@ func newBreaker(server string, idle time.Duration) *breaker {
 // serve makes a call at next, unless the circuit is open.
 func (b *breaker) serve(ctx context.Context, next mcp.Handler, c *mcp.Call) (mcp.Result, error) {
 	out := b.open.Load()
+	counts := b.counts
+	if _, _, ok := extensionList(c.Method); ok || lists[c.Method].method != "" {
+		counts = new(callCounts) // the gateway reads lists by itself
+	}
+	single := c.IsNotification || c.Method == mcp.MethodSubscriptionsListen
+	if !single {
+		counts.calls.Add(1)
+	}
 	if out != nil && (b.onOpen != nil || time.Now().Before(out.retryAt) || out.tried.Swap(true)) {
+		counts.failures.Add(1)
 		return mcp.Result{}, b.unavailable(out)
 	}
-	if c.IsNotification || c.Method == mcp.MethodSubscriptionsListen {
+	if single {
 		res, err := next.Serve(ctx, c)
 		if out != nil {
 			out.tried.Store(false) // it says nothing about the server
@@ -108,8 +121,10 @@ func (b *breaker) serve(ctx context.Context, next mcp.Handler, c *mcp.Call) (mcp
 			out.tried.Store(false)
 		}
 	case out != nil:
+		counts.failures.Add(1)
 		b.trip(err)
 	default:
+		counts.failures.Add(1)
 		b.failed(ctx, next, err)
 	}
 	return res, b.named(ctx, err)

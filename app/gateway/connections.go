@@ -91,6 +91,7 @@ func newPool(server *upstream, o Connections) *pool {
 // A lease says how long a connection of a pool is needed. pool.mu guards it.
 type lease struct {
 	owner   string // the key in the pool
+	user    string // the key of the principal
 	busy    int    // calls and subscriptions that use it
 	used    time.Time
 	keep    time.Time    // it is in use until then, also without a call
@@ -160,7 +161,7 @@ func (p *pool) acquire(c *mcp.Caller) (*upstream, error) {
 			}
 			p.removeLocked(evicted)
 		}
-		one = p.newLocked(key)
+		one = p.newLocked(key, c.Principal.Key())
 	}
 	one.lease.busy++
 	observe := p.Scope == PerSession && c.Session != nil && one.lease.session != c.Session
@@ -180,9 +181,9 @@ func (p *pool) acquire(c *mcp.Caller) (*upstream, error) {
 }
 
 // newLocked adds a connection that is not open yet.
-func (p *pool) newLocked(key string) *upstream {
+func (p *pool) newLocked(key, user string) *upstream {
 	one := newConnection(p.server, &dialing{done: make(chan struct{})})
-	one.in, one.lease.owner = p, key
+	one.in, one.lease.owner, one.lease.user = p, key, user
 	p.conns[key] = one
 	return one
 }

@@ -165,6 +165,38 @@ func TestEachUserHasAConnection(t *testing.T) {
 	})
 }
 
+// Status counts the connections, users and calls of a server whose callers have
+// connections of their own.
+func TestStatusCountsConnections(t *testing.T) {
+	pooled(t, Connections{Scope: PerSession}, func(t *testing.T, r *Router, d *dialled) {
+		if got := r.Status()[0]; got.Connections != 0 || got.Users != 0 || got.Calls != 0 || !got.Connected {
+			t.Errorf("before a call: %+v", got)
+		}
+		for _, who := range []mcp.Caller{session("ann", "1"), session("ann", "2"), session("bob", "3")} {
+			for _, method := range []string{mcp.MethodToolsList, mcp.MethodToolsCall, mcp.MethodToolsCall} {
+				if _, err := callAs(t.Context(), r, who, method, `{"name":"a__x"}`); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if got := r.Status()[0]; got.Connections != 3 || got.Users != 2 || got.Calls != 6 || got.Failures != 0 || got.Tools != 1 {
+			t.Errorf("after calls: %+v", got)
+		}
+		if got := r.Status()[1]; got.Connections != 1 || got.Users != 0 || got.Calls != 0 {
+			t.Errorf("a server that all share: %+v", got)
+		}
+		d.mu.Lock()
+		d.fail = errors.New("no more")
+		d.mu.Unlock()
+		if _, err := callAs(t.Context(), r, session("eve", "4"), mcp.MethodToolsCall, `{"name":"a__x"}`); err == nil {
+			t.Error("a call without a connection has no error")
+		}
+		if got := r.Status()[0]; got.Connections != 3 || got.Users != 2 || got.Calls != 7 || got.Failures != 1 {
+			t.Errorf("after a failure: %+v", got)
+		}
+	})
+}
+
 // A token with fewer scopes does not get the connection of another one of its user.
 func TestEachGrantHasAConnection(t *testing.T) {
 	with := func(scopes ...string) mcp.Caller {

@@ -18,18 +18,36 @@ type ServerStatus struct {
 	// tried yet.
 	Why string
 	// Tools is the number of tools in the last list that was read; -1 if none
-	// was.
+	// was. If callers have connections of their own, it is the largest number of
+	// them.
 	Tools int
+	// Connections is the number of connections that are open: one if all callers
+	// share it.
+	Connections int
+	// Users is the number of principals that have connections of their own; 0 if
+	// all callers share one.
+	Users int
+	// Calls is the number of calls of clients, Failures the number of those
+	// without a response. Lists and subscriptions are not counted.
+	Calls, Failures int64
 }
 
 // Status returns how the servers are, sorted by name.
 func (r *Router) Status() []ServerStatus {
 	var all []ServerStatus
 	for _, u := range r.table.Load().upstreams {
-		s := ServerStatus{Name: u.name, Connected: u.usable(), Tools: u.tools()}
-		if out := u.circuit.open.Load(); out != nil {
-			s.Why = out.cause.Error()
+		counts := u.circuit.counts
+		s := ServerStatus{Name: u.name, Connected: u.usable(), Tools: -1, Calls: counts.calls.Load(), Failures: counts.failures.Load()}
+		for _, one := range u.all() {
+			s.Tools = max(s.Tools, one.tools())
+			if one.state() == connected {
+				s.Connections++
+			}
+			if out := one.circuit.open.Load(); out != nil && (u.pool == nil || !s.Connected) {
+				s.Why = out.cause.Error()
+			}
 		}
+		s.Users = u.users()
 		select {
 		case <-u.settled:
 			s.Settled = true
@@ -38,6 +56,20 @@ func (r *Router) Status() []ServerStatus {
 		all = append(all, s)
 	}
 	return all
+}
+
+// users returns the number of principals with connections of their own.
+func (u *upstream) users() int {
+	if u.pool == nil {
+		return 0
+	}
+	known := map[string]bool{}
+	u.pool.mu.Lock()
+	defer u.pool.mu.Unlock()
+	for _, one := range u.pool.conns {
+		known[one.lease.user] = true
+	}
+	return len(known)
 }
 
 // usable reports whether the server can be used. A server with connections for

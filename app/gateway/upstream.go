@@ -69,6 +69,7 @@ func newUpstream(r *Router, s Upstream) *upstream {
 func newConnection(u *upstream, h mcp.Handler) *upstream {
 	one := &upstream{r: u.r, name: u.name, key: u.key, handler: h, spec: u.spec, inUse: u.inUse}
 	one.circuit = newBreaker(u.name, u.spec.IdleTimeout)
+	one.circuit.counts = u.circuit.counts
 	one.circuit.onOpen = one.trip
 	one.restart = func() { one.in.discard(one) }
 	one.init(u.ctx)

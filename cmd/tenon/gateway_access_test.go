@@ -499,7 +499,7 @@ func TestGatewayAccessUsage(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := &ruled{dir: dir}
-		if code, _, errs := g.tenon(t, "gateway", "-s", "builtin:calc"); code == 0 || !strings.Contains(errs, want) {
+		if code, _, errs := g.tenon(t, "gateway", "--addr", "127.0.0.1:0", "-s", "builtin:calc"); code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %s; want %q", settings, code, errs, want)
 		}
 	}

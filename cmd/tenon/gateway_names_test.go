@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/tenon-mcp/tenon/app/config"
 )
 
 // gatewayConfig returns a folder with a configuration that has the servers calc
@@ -180,29 +178,19 @@ func TestGatewayRulesSeeThroughNames(t *testing.T) {
 	}
 }
 
-// TestGatewayKnowsItsOwnSets would connect to itself otherwise.
-func TestGatewayKnowsItsOwnSets(t *testing.T) {
-	g := &gatewayRun{v: &gatewayFlags{serving: serving{http: "127.0.0.1:7070"}}}
-	for url, want := range map[string]bool{"http://127.0.0.1:7070/mcp": true, "http://127.0.0.1:7070/mcp/dev": true, "http://127.0.0.1:7070/mcpx": false, "http://127.0.0.1:7071/mcp": false} {
-		if got := g.isOwn(config.Server{Kind: config.HTTP, URL: url}); got != want {
-			t.Errorf("%s: %v", url, got)
-		}
-	}
-}
-
 // TestGatewayNamesUsage checks the errors at the start.
 func TestGatewayNamesUsage(t *testing.T) {
 	for _, c := range []struct{ gateway, line, want string }{
-		{`{"tools": {"calc__add": {"name": "x"}, "calc__sub": {"name": "x"}}}`, "gateway", `gateway.tools.calc__sub has the name "x", which calc__add has already`},
-		{`{"tools": {"calc__add": {"name": "a b"}}}`, "gateway", "gateway.tools.calc__add.name must have 1 to 64 letters"},
-		{`{"tools": {"calc__add": {"name": "calc__sub"}, "calc__sub": {"title": "x"}}}`, "gateway", `cannot be named "calc__sub"`},
-		{`{"tools": {"calc__add": {"hiden": true}}}`, "gateway", `did you mean "hidden"?`},
-		{`{"sets": {"a/b": {}}}`, "gateway", `a set cannot be named "a/b"`},
-		{`{"sets": {"server-card": {}}}`, "gateway", `a set cannot be named "server-card"`},
-		{`{"sets": {"a": {"server": []}}}`, "gateway", `did you mean "servers"?`},
+		{`{"tools": {"calc__add": {"name": "x"}, "calc__sub": {"name": "x"}}}`, "gateway --addr 127.0.0.1:0", `gateway.tools.calc__sub has the name "x", which calc__add has already`},
+		{`{"tools": {"calc__add": {"name": "a b"}}}`, "gateway --addr 127.0.0.1:0", "gateway.tools.calc__add.name must have 1 to 64 letters"},
+		{`{"tools": {"calc__add": {"name": "calc__sub"}, "calc__sub": {"title": "x"}}}`, "gateway --addr 127.0.0.1:0", `cannot be named "calc__sub"`},
+		{`{"tools": {"calc__add": {"hiden": true}}}`, "gateway --addr 127.0.0.1:0", `did you mean "hidden"?`},
+		{`{"sets": {"a/b": {}}}`, "gateway --addr 127.0.0.1:0", `a set cannot be named "a/b"`},
+		{`{"sets": {"server-card": {}}}`, "gateway --addr 127.0.0.1:0", `a set cannot be named "server-card"`},
+		{`{"sets": {"a": {"server": []}}}`, "gateway --addr 127.0.0.1:0", `did you mean "servers"?`},
 		{`{"sets": {"a": {}}}`, "gateway --stdio --set b", `no set is named "b" in tenon.json; there are: a`},
-		{`{"sets": {"a": {}}}`, "gateway --set a", "--set needs --stdio"},
-		{`{"sets": {"a": {}}}`, "gateway --names plain -s calc", "--names plain does not work with tools, prompts or sets"},
+		{`{"sets": {"a": {}}}`, "gateway --addr 127.0.0.1:0 --set a", "--set needs --stdio"},
+		{`{"sets": {"a": {}}}`, "gateway --addr 127.0.0.1:0 --names plain -s calc", "--names plain does not work with tools, prompts or sets"},
 	} {
 		if code, out, errs := tenon(t, append(strings.Fields(c.line), "--config-dir", gatewayConfig(t, c.gateway), "--project", t.TempDir())...); code == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s %s: %d %s %s; want %q", c.gateway, c.line, code, out, errs, c.want)

@@ -124,8 +124,13 @@ type gatewayServerStatus struct {
 	Tools    *int         `json:"tools,omitempty"`    // missing: not read yet
 	HeldBack int          `json:"heldBack,omitempty"` // definitions that wait for approval
 	Starts   int          `json:"starts"`
-	Calls    int          `json:"calls"`
-	Errors   int          `json:"errors"`
+	// Connections is the number of open connections. Users is the number of users
+	// that have connections of their own; missing if all share one.
+	Connections int  `json:"connections"`
+	Users       *int `json:"users,omitempty"`
+	// Calls are those of clients, Errors those without a response.
+	Calls  int64 `json:"calls"`
+	Errors int64 `json:"errors"`
 }
 
 // onDemand is the state of a server to which each caller has a connection of its
@@ -163,6 +168,10 @@ func (g *gatewayRun) serverStatus() []gatewayServerStatus {
 			s = one.conn.State()
 		}
 		status := g.statusOf(s, routed[s.Server])
+		if one.conn == nil {
+			users := routed[s.Server].Users
+			status.Users = &users
+		}
 		status.HeldBack = held[s.Server]
 		all = append(all, status)
 	}
@@ -181,13 +190,20 @@ func (g *gatewayRun) countSessions() int {
 // statusOf returns how a server is, by its connection and by the router, which
 // also knows whether the server responds.
 func (g *gatewayRun) statusOf(s connect.State, routed gateway.ServerStatus) gatewayServerStatus {
-	if s.Usable() && routed.Why != "" {
+	if (s.Usable() || s.Phase == onDemand) && routed.Why != "" {
 		s.Phase, s.Why = connect.Failed, routed.Why
 	}
-	one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, Starts: s.Starts, Calls: s.Calls, Errors: s.Errors}
-	if routed.Name != "" && routed.Tools >= 0 {
+	one := gatewayServerStatus{Name: s.Server, State: string(s.Phase), Why: g.p.cleanLine(s.Why), Since: s.Since, Kind: string(s.Kind), Revision: s.Revision, Starts: s.Starts, Calls: int64(s.Calls), Errors: int64(s.Errors)}
+	if s.Usable() {
+		one.Connections = 1
+	}
+	if routed.Name == "" { // with --names plain
+		return one
+	}
+	if routed.Tools >= 0 {
 		one.Tools = &routed.Tools
 	}
+	one.Connections, one.Calls, one.Errors = routed.Connections, routed.Calls, routed.Failures
 	return one
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,36 @@ func TestGatewayFrom(t *testing.T) {
 		if code, _, errs := tenon(t, append(strings.Fields(line), "--project", project)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: %d %s", line, code, errs)
 		}
+	}
+}
+
+// TestGatewayStatusOfUsers shows the connections of users, and what they do.
+func TestGatewayStatusOfUsers(t *testing.T) {
+	dir := t.TempDir()
+	configured(t, dir, `{"mcpServers":{"calc":{"builtin":"calc","connection":"user"}}}`)
+	url, _ := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0")
+	status := func() gatewayServerStatus {
+		code, out, errs := tenon(t, "gateway", "status", url, "--format", "json")
+		var s gatewayStatus
+		if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 || len(s.Servers) != 1 || s.Servers[0].Users == nil {
+			t.Fatalf("%d %v: %s %s", code, err, out, errs)
+		}
+		return s.Servers[0]
+	}
+	if s := status(); s.State != "on demand" || s.Connections != 0 || *s.Users != 0 || s.Calls != 0 {
+		t.Errorf("before a call: %+v", s)
+	}
+	for range 2 {
+		if code, _, errs := tenon(t, "call", url, "calc__add", "a=2", "b=3"); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	if s := status(); s.State != "on demand" || s.Connections != 1 || *s.Users != 1 || s.Calls != 2 || s.Errors != 0 {
+		t.Errorf("after two calls: %+v", s)
+	}
+	_, out, _ := tenon(t, "gateway", "status", url)
+	if lines := strings.Split(out, "\n"); len(lines) < 4 || !strings.Contains(lines[2], "CONNECTIONS  USERS  CALLS  FAILED") || !slices.Equal(strings.Fields(lines[3])[6:], []string{"0", "1", "1", "2", "0"}) {
+		t.Errorf("as text: %s", out)
 	}
 }
 

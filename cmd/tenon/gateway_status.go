@@ -103,13 +103,16 @@ func (p *program) fetchStatus(ctx context.Context, at string) (*gatewayStatus, e
 func (p *program) printStatus(s *gatewayStatus) error {
 	fmt.Fprintf(p.out, "tenon %s, process %d, %s for %s, %d calls in flight\n\n", visible.Line(s.Version), s.PID, visible.Line(s.State), since(s.Started), s.InFlight)
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tSTATE\tSINCE\tREVISION\tTOOLS\tHELD BACK\tCALLS\tERRORS\t")
+	fmt.Fprintln(w, "SERVER\tSTATE\tSINCE\tREVISION\tTOOLS\tHELD BACK\tCONNECTIONS\tUSERS\tCALLS\tFAILED\t")
 	for _, one := range s.Servers {
-		tools := "?"
+		tools, users := "?", "-"
+		if one.Users != nil {
+			users = fmt.Sprint(*one.Users)
+		}
 		if one.Tools != nil {
 			tools = fmt.Sprint(*one.Tools)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", visible.Line(one.Name), visible.Line(one.State), since(one.Since), cmp.Or(string(one.Revision), "-"), tools, one.HeldBack, one.Calls, one.Errors, visible.Line(one.Why))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\n", visible.Line(one.Name), visible.Line(one.State), since(one.Since), cmp.Or(string(one.Revision), "-"), tools, one.HeldBack, one.Connections, users, one.Calls, one.Errors, visible.Line(one.Why))
 	}
 	if len(s.Callers) > 0 {
 		fmt.Fprintln(w, "\nCLIENT\tPRINCIPAL\tREVISION\tCALLS\tLAST CALL\t")

@@ -36,8 +36,8 @@ function draw(now) {
   fill(parts.callers, table('Callers', ['Client', 'Revision', 'Since', 'Calls', 'Errors', 'Open', 'Subscriptions'],
     now.callers.map((c) => [cell(who(c), c.version && h('span', { class: 'soft' }, ' ' + c.version)), cell(c.revision), cell(ago(c.since)), number(c.calls), number(c.errors), number(c.open), number(c.subscriptions)]),
     'No client has used the gateway yet.'));
-  fill(parts.servers, table('Servers', ['Server', 'State', 'Revision', 'Tools', 'Calls', 'Problem'],
-    now.servers.map((s) => [cell(s.name), cell(phase(s.state)), cell(s.revision), number(s.tools ?? ''), number(s.calls), cell(s.why)]), 'No server.'));
+  fill(parts.servers, table('Servers', ['Server', 'State', 'Revision', 'Tools', 'Connections', 'Users', 'Calls', 'Failed', 'Problem'],
+    now.servers.map((s) => [cell(s.name), cell(phase(s.state)), cell(s.revision), number(s.tools ?? ''), number(s.connections), number(s.users ?? ''), number(s.calls), number(s.errors), cell(s.why)]), 'No server.'));
   fill(parts.calls, table('Calls', ['Time', 'Client', 'What', 'Server', 'Took', 'Outcome'],
     now.calls.map((c) => [cell(clock(new Date(c.start) * 1000)), cell(who(c)), cell(c.name ? h('code', null, c.name) : c.method), cell(c.server), number(c.outcome === 'open' ? '' : millis(c.ms)), cell(outcome(c), c.error && h('span', { class: 'bad block' }, c.error))]),
     'No call yet.'));
