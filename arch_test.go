@@ -45,6 +45,8 @@ var importRules = map[string]importRule{
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
 	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
 
+	"internal/sealring": {why: "a sealed record is sealed alike, whatever it holds: states of calls and ids of sessions"},
+
 	"sse":     {why: "a stream of events is a format of its own and knows no message"},
 	"jsonrpc": {on: []string{"internal/notifyqueue", "internal/stack"}, why: "messages know no content: JSON-RPC would be the same without MCP"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
@@ -62,7 +64,7 @@ var importRules = map[string]importRule{
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/loginpage", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
 	"internal/eraconn/internal/clientcall": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
-	"internal/eraconn/internal/modern":     {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"internal/eraconn/internal/modern":     {on: []string{"internal/notifyqueue", "internal/sealring", "internal/protocol", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
 	"internal/eraconn/internal/legacy":     {on: []string{"internal/protocol", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
 	"internal/eraconn":                     {on: []string{"mcp", "jsonrpc", "internal/eraconn/internal/*", "internal/timeoutpause"}, why: "only this package distinguishes eras"},
 	"era":                                  {on: []string{"mcp", "jsonrpc", "internal/eraconn"}, why: "it exports what other modules need of internal/eraconn"},
@@ -86,7 +88,7 @@ var importRules = map[string]importRule{
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
-	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
+	"transport/streamable":          {on: []string{"cluster", "internal/notifyqueue", "internal/sealring", "internal/stack", "internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
 	"transport/streamclient":        {on: []string{"internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP inside a tool's inputSchema, so the client needs package schema"},
 	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "internal/restart"}, why: "a transport never sees features"},
 	"transport/socket":              {on: []string{"jsonrpc"}, why: "it provides streams and does not know what they carry"},

@@ -259,6 +259,30 @@ func copyStream(w http.ResponseWriter, from io.Reader) error {
 	}
 }
 
+// Send passes a request of a client with this body to the replica with this id,
+// and returns the status of the response.
+func (r *Replica) Send(q *http.Request, body []byte, id string) (status int, err error) {
+	ctx, cancel := context.WithTimeout(q.Context(), broadcastTimeout)
+	defer cancel()
+	status, err = r.exchange(ctx, q, body, id)
+	if err != nil {
+		return 0, fmt.Errorf("forward to the replica %q: %w", id, err)
+	}
+	return status, nil
+}
+
+// exchange sends a request and drops the body of the response.
+func (r *Replica) exchange(ctx context.Context, q *http.Request, body []byte, id string) (status int, err error) {
+	res, done, err := r.send(ctx, q, body, id)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
+	return res.StatusCode, nil
+}
+
 // Broadcast passes a request of a client to all other live replicas and waits for
 // their responses, a few seconds at most. The error joins those of replicas that
 // did not serve it; one that has stopped is none.
@@ -276,18 +300,13 @@ func (r *Replica) Broadcast(q *http.Request, body []byte) error {
 			continue
 		}
 		wg.Go(func() {
-			res, done, err := r.send(ctx, q, body, m.ID)
-			if err != nil {
-				if !errors.Is(err, ErrGone) {
-					errs[i] = fmt.Errorf("forward to the replica %q: %w", m.ID, err)
-				}
-				return
-			}
-			defer done()
-			defer res.Body.Close()
-			io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
-			if res.StatusCode >= 500 {
-				errs[i] = fmt.Errorf("forward to the replica %q: %s", m.ID, res.Status)
+			status, err := r.exchange(ctx, q, body, m.ID)
+			switch {
+			case errors.Is(err, ErrGone):
+			case err != nil:
+				errs[i] = fmt.Errorf("forward to the replica %q: %w", m.ID, err)
+			case status >= 500:
+				errs[i] = fmt.Errorf("forward to the replica %q: status %d", m.ID, status)
 			}
 		})
 	}

@@ -74,6 +74,13 @@ func Fail(id jsonrpc.ID, code int, message string) Response {
 	return clientcall.Fail(id, clientcall.ToWire(mcp.Errorf(code, "%s", message)))
 }
 
+// SetReplica names this process in a cluster. Call it before the first request.
+func (s *Server) SetReplica(name string) { s.modern.Replica = name }
+
+// StateOwner returns the name of the replica at which a modern call can continue;
+// "" means any. See [Server.SetReplica].
+func StateOwner(m *jsonrpc.Message) string { return modern.StateOwner(m.Params) }
+
 // IsModern reports whether a message is one of the modern era.
 func IsModern(m *jsonrpc.Message) bool { return modern.Opens(m) }
 
@@ -191,6 +198,14 @@ func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
 // State returns the state of the session for [Server.RestoreSession]; nil before
 // initialize.
 func (s *Session) State() ([]byte, error) { return s.s.State() }
+
+// Update gives a live session the state that another replica has stored: the log
+// level and the subscriptions.
+func (s *Session) Update(state []byte) error { return s.s.Update(state) }
+
+// Missed tells a client that changes may have been missed: it sends all
+// notifications of changes that the session is subscribed to.
+func (s *Session) Missed() { s.s.Missed() }
 
 // Attach sends messages that belong to no request, such as notifications of
 // changes, to p until the caller calls detach or Attach again. The session keeps

@@ -26,18 +26,18 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		s.release(ses)
 		return
 	}
-	if slices.ContainsFunc(items, func(it jsonrpc.BatchItem) bool {
+	if items, ok = s.forwardResponses(r, items); !ok || slices.ContainsFunc(items, func(it jsonrpc.BatchItem) bool {
 		return it.Err == nil && it.IsResponse() && !ses.hasSent(&it.Message)
 	}) {
 		s.release(ses)
-		refuse(w, http.StatusMisdirectedRequest, unknownResponse)
+		s.refuseResponse(w)
 		return
 	}
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.guard.Principal(r)
 	st := s.newStream(ctx, cancel, ses, r)
 	s.serveStream(w, r, st, func() {
-		answer := joinResponses(s.serveAll(ctx, p, st, items))
+		answer := joinResponses(s.serveAll(ctx, r, p, st, items))
 		cancel()
 		s.release(ses)
 		st.close(answer)
@@ -95,7 +95,7 @@ const maxBatch = 100
 
 // serveAll serves the messages of a batch in order. A client that disconnects
 // cancels nothing and may resume, as with a single request.
-func (s *sessions) serveAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []eraconn.Response) {
+func (s *sessions) serveAll(ctx context.Context, r *http.Request, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []eraconn.Response) {
 	for i := range items {
 		it := &items[i]
 		unserved, done := rejectItem(it)
@@ -103,7 +103,9 @@ func (s *sessions) serveAll(ctx context.Context, p *mcp.Principal, st *stream, i
 		case done:
 			answers = append(answers, unserved...)
 		case !it.IsRequest():
-			s.receive(st.ses, &it.Message)
+			if !s.receive(st.ses, &it.Message) {
+				s.tellOthers(r, &it.Message)
+			}
 		default:
 			if a, ok := s.serveOne(ctx, p, st, &it.Message); ok {
 				answers = append(answers, a)
@@ -121,8 +123,7 @@ func (s *sessions) serveOne(ctx context.Context, p *mcp.Principal, st *stream, m
 		return idInUse(m.ID), true
 	}
 	defer st.ses.finish(m.ID, cancel)
-	a = st.ses.era.Serve(ctx, m, p, oneOfBatch{st, ctx})
-	s.saveAfter(st.ses, m, &a)
+	a = s.serveSession(ctx, st.ses, m, p, oneOfBatch{st, ctx})
 	return a, ctx.Err() == nil
 }
 

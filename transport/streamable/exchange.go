@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -32,6 +33,12 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	if err != nil {
 		s.mismatch(w, r, m, err)
 		return nil
+	}
+	if s.opts.Cluster != nil && protocol.MayRequireInput(m.Method) {
+		if owner := eraconn.StateOwner(m); owner != "" && owner != s.opts.Cluster.ID() {
+			s.forward(w, r, m, owner)
+			return nil
+		}
 	}
 	p := s.guard.Principal(r)
 	if m.Method == mcp.MethodSubscriptionsListen {

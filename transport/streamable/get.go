@@ -30,6 +30,14 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	}
+	missed := false
+	if owner := s.streamOwner(last); present && owner != "" {
+		if ended := s.resumeElsewhere(w, r, ses, last, owner); ended {
+			s.release(ses)
+			return nil
+		}
+		present, missed = false, true // a stream of changes of a replica that has stopped
+	}
 	release, refused := s.h.server.Subscribe(s.h.guard.Principal(r))
 	if refused != nil {
 		s.release(ses)
@@ -46,7 +54,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 		if present {
 			s.resume(ctx, ses, v, last)
 		} else {
-			s.listen(ctx, ses, v)
+			s.listen(ctx, ses, v, missed)
 		}
 	}
 }
@@ -59,8 +67,15 @@ func sessional(r *http.Request) bool {
 	return !present || isLegacy
 }
 
-// changeStream is the name of the stream of a session's changes.
+// changeStream is the name of the stream of a session's changes, without a
+// cluster.
 const changeStream = "news"
+
+// isChangeStream reports whether a stream carries the changes of a session.
+func isChangeStream(name string) bool {
+	_, kind, _, ok := parseStream(name)
+	return name == changeStream || ok && kind == kindChanges
+}
 
 // cannotResume is the error for a Last-Event-ID after which events may be
 // missing. Its status is 400, since 404 means that the session has ended.
@@ -70,19 +85,19 @@ const cannotResume = "cannot resume after this Last-Event-ID: it is unknown, or 
 // those still to come.
 func (s *sessions) resume(ctx context.Context, ses *session, v *clientConn, last string) {
 	out := &v.out
-	name, _, ok := s.store.EventsAfter(ses.id, last)
+	name, _, ok := s.backend.after(ses.id, last)
 	if !ok {
 		refuse(out.w, http.StatusBadRequest, cannotResume)
 		return
 	}
 	ses.mu.Lock()
 	st := ses.streams[name]
-	if name == changeStream {
+	if ses.pushes != nil && isChangeStream(name) {
 		st = ses.pushes
 	}
 	ses.mu.Unlock()
 	if st == nil || !st.attach(v) {
-		if name == changeStream { // changes since its end are unknown
+		if isChangeStream(name) { // changes since its end are unknown
 			refuse(out.w, http.StatusBadRequest, cannotResume)
 			return
 		}
@@ -102,7 +117,7 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *clientConn, last
 // replay sends the stored events after the event last, or refuses if they are
 // incomplete.
 func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
-	_, events, ok := s.store.EventsAfter(ses.id, last)
+	_, events, ok := s.backend.after(ses.id, last)
 	if !ok {
 		refuse(out.w, http.StatusBadRequest, cannotResume)
 		return false
@@ -114,9 +129,11 @@ func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
 	return true
 }
 
-// listen connects a client to the stream of the session's changes.
-func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn) {
+// listen connects a client to the stream of the session's changes. missed says
+// that the client may have missed some.
+func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn, missed bool) {
 	out := &v.out
+	s.tellListening(ses)
 	st, isNew := s.changes(ses, v)
 	switch {
 	case st == nil:
@@ -130,6 +147,9 @@ func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn) {
 	out.begin()
 	st.opened = false // each new client gets an id to resume from
 	st.open(out)
+	if missed {
+		ses.era.Missed()
+	}
 	st.serve(ctx, v)
 }
 
@@ -188,7 +208,7 @@ type lingering struct {
 // linger stores changes for a disconnected client that has an id to resume from.
 // The number of such clients is bounded, as for calls. The caller delivers.
 func (s *sessions) linger(st *stream) {
-	if !st.resumable || !s.stayBusy(st.ses) {
+	if !st.resumable || st.isReplaced() || !s.stayBusy(st.ses) {
 		s.endChanges(st)
 		return
 	}

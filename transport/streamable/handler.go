@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -69,6 +70,19 @@ type Options struct {
 	// Store stores sessions and events; nil means a [Memory].
 	Store Store
 
+	// Cluster makes this Handler one of many: the Handlers of all replicas in
+	// the cluster serve the same clients, of every revision, behind a load
+	// balancer that sends each request to any of them. The Handler then uses
+	// the store and the keys of the cluster: Store is ignored, and Era.Keys
+	// defaults to keys that all replicas have. Requests that only another
+	// replica can serve are forwarded to it; see [cluster.Replica.Handle] if
+	// there is middleware before the Handler, or more than one Handler.
+	Cluster *cluster.Replica
+
+	// Scope distinguishes Handlers of one cluster that serve different things,
+	// such as at different URLs. All replicas use the same names.
+	Scope string
+
 	// Stateless serves legacy clients without sessions: initialize returns no
 	// session id, and any instance can serve any request. Input requests,
 	// logging/setLevel, subscriptions and GET streams need a session: they
@@ -90,6 +104,8 @@ type Handler struct {
 	server *eraconn.Server
 	opts   Options
 	guard  *httpguard.Guard
+
+	stopKeys func() // nil without keys of a cluster
 
 	sessions  *sessions
 	hijacked  hijackedConns
@@ -113,8 +129,14 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	s.opts.Era.OnInvalidFrame = s.logInvalidFrame(s.opts.Era.OnInvalidFrame)
 	var err error
+	if err = s.clusterKeys(); err != nil {
+		return nil, err
+	}
 	if s.server, err = eraconn.NewServer(h, eraconn.ServerOptions(s.opts.Era)); err != nil {
 		return nil, err
+	}
+	if c := s.opts.Cluster; c != nil {
+		s.server.SetReplica(c.ID())
 	}
 	s.opts.WriteIdle = cmp.Or(max(s.opts.WriteIdle, 0), 30*time.Second)
 	s.opts.KeepAlive = cmp.Or(max(s.opts.KeepAlive, 0), 25*time.Second)
@@ -126,7 +148,12 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.sessions = newSessions(s)
+	if s.sessions, err = newSessions(s); err != nil {
+		return nil, err
+	}
+	if c := s.opts.Cluster; c != nil {
+		c.HandleDefault(s)
+	}
 	return s, nil
 }
 
@@ -148,6 +175,9 @@ func (s *Handler) Shutdown() {
 		return true
 	})
 	s.sessions.close()
+	if s.stopKeys != nil {
+		s.stopKeys()
+	}
 	s.hijacked.wait(closeTimeout)
 }
 
@@ -181,7 +211,7 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest longPoll) 
 		// a proxy may have framed the request differently.
 		w.Header().Set("Connection", "close")
 	}
-	if no := s.guard.Admit(r); no != nil {
+	if no := s.guard.Admit(r); no != nil && !cluster.Forwarded(r.Context()) {
 		s.reject(w, r, no)
 		return nil
 	}

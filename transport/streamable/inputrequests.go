@@ -3,7 +3,6 @@ package streamable
 import (
 	"context"
 	"math/rand/v2"
-	"strconv"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -47,16 +46,16 @@ func (ses *session) dropInputRequest(id int64) {
 // hasSent reports whether this process has sent the request of a response, even if
 // no call waits for it any more.
 func (ses *session) hasSent(m *jsonrpc.Message) bool {
-	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	_, id, ok := parseRequestID(m.ID)
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	return err == nil && ses.inputRequests.first < id && id <= ses.inputRequests.last
+	return ok && ses.inputRequests.first < id && id <= ses.inputRequests.last
 }
 
 // deliverResponse delivers the client's response to the call that waits for it, if any.
 func (ses *session) deliverResponse(m *jsonrpc.Message) {
-	id, err := strconv.ParseInt(string(m.ID), 10, 64)
-	if err != nil {
+	_, id, ok := parseRequestID(m.ID)
+	if !ok {
 		return
 	}
 	ses.mu.Lock()
@@ -75,15 +74,16 @@ func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrp
 	if st.jsonOnly {
 		return jsonrpc.Message{}, mcp.Errorf(mcp.CodeInvalidRequest, "%s needs a stream: the Accept header must list text/event-stream", method)
 	}
-	id, response := st.ses.newInputRequest()
-	st.send(func(dst []byte) []byte { return jsonrpc.AppendRequest(dst, jsonrpc.IntID(id), method, params) })
+	n, response := st.ses.newInputRequest()
+	id := st.all.requestID(n)
+	st.send(func(dst []byte) []byte { return jsonrpc.AppendRequest(dst, id, method, params) })
 	select {
 	case m := <-response:
 		return m, nil
 	case <-ctx.Done():
-		st.ses.dropInputRequest(id)
+		st.ses.dropInputRequest(n)
 		st.send(func(dst []byte) []byte {
-			return jsonrpc.AppendNotification(dst, mcp.NotificationCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+			return jsonrpc.AppendNotification(dst, mcp.NotificationCancelled, append(append([]byte(`{"requestId":`), id...), '}'))
 		})
 		return jsonrpc.Message{}, ctx.Err()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -22,6 +23,10 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 		s.initialize(w, r, m)
 		return
 	}
+	if m.Method == mcp.NotificationCancelled && cluster.Forwarded(r.Context()) {
+		s.cancelForwarded(w, r, m)
+		return
+	}
 	ses := s.find(w, r)
 	if ses == nil {
 		return
@@ -31,12 +36,29 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 		return
 	}
 	defer s.release(ses)
-	if m.IsResponse() && !ses.hasSent(m) {
-		refuse(w, http.StatusMisdirectedRequest, unknownResponse)
+	if m.IsResponse() {
+		if owner := s.ownerOf(m.ID); owner != "" {
+			s.h.forward(w, r, m, owner)
+			return
+		}
+		if !ses.hasSent(m) {
+			s.refuseResponse(w)
+			return
+		}
+	}
+	if !s.receive(ses, m) {
+		s.tellOthers(r, m)
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// refuseResponse refuses a response to a request that this process has not sent.
+func (s *sessions) refuseResponse(w http.ResponseWriter) {
+	if s.h.opts.Cluster != nil {
+		refuse(w, http.StatusGone, "the server has sent no request with this id, or the replica that sent it has stopped")
 		return
 	}
-	s.receive(ses, m)
-	w.WriteHeader(http.StatusAccepted)
+	refuse(w, http.StatusMisdirectedRequest, unknownResponse)
 }
 
 // unknownResponse is the error for a response whose request this process has not
@@ -55,8 +77,8 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		return
 	}
 	p := s.h.guard.Principal(r)
-	id := rand.Text() + rand.Text()
-	es := s.h.server.NewSession(handlerID(id))
+	key := rand.Text() + rand.Text()
+	es := s.h.server.NewSession(handlerID(key))
 	out := s.h.newReply(r.Context(), w)
 	a := es.Serve(r.Context(), m, p, discard{})
 	if a.Code != 0 {
@@ -64,41 +86,44 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		writeJSON(w, statusOf(&a), a.Append(nil))
 		return
 	}
-	ses, err := s.open(id, es, p)
+	id, ses, err := s.open(r.Context(), key, es, p)
 	if err != nil {
+		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "cannot store the session: try again later")
 		return
 	}
 	defer s.release(ses)
-	w.Header().Set(httpheader.Session, ses.id)
+	w.Header().Set(httpheader.Session, id)
 	out.respond(http.StatusOK, &a)
 }
 
 // maxInitialize bounds the params of initialize.
 const maxInitialize = 64 << 10
 
-// receive handles a notification or a response of the client.
-func (s *sessions) receive(ses *session, m *jsonrpc.Message) {
+// receive handles a notification or a response of the client. It reports false
+// for a cancellation of a call that this process does not serve.
+func (s *sessions) receive(ses *session, m *jsonrpc.Message) (here bool) {
 	switch {
 	case m.IsResponse():
 		ses.deliverResponse(m)
 	case m.Method == mcp.NotificationCancelled:
-		if id := rawjson.Lookup(m.Params, "requestId"); id != nil {
-			ses.cancel(jsonrpc.ID(id))
-		}
+		id := rawjson.Lookup(m.Params, "requestId")
+		return id == nil || ses.cancel(jsonrpc.ID(id))
 	default:
 		ses.era.Notified(m)
-		s.save(ses) // stores that the client is ready
 	}
+	return true
 }
 
-func (ses *session) cancel(id jsonrpc.ID) {
+// cancel cancels a call and reports whether there is one with this id.
+func (ses *session) cancel(id jsonrpc.ID) bool {
 	ses.mu.Lock()
 	call, there := ses.calls[id.Key()]
 	ses.mu.Unlock()
 	if there {
 		call.cancel()
 	}
+	return there
 }
 
 // request serves a request. A call that may require input may take long, so its
@@ -108,6 +133,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	p := s.h.guard.Principal(r)
 	if protocol.MayRequireInputInSession(m.Method) {
 		st := s.newStream(ctx, cancel, ses, r)
+		st.request = m.ID
 		if !ses.begin(m.ID, cancel, st) {
 			s.refuseID(w, ses, m.ID, cancel)
 			return
@@ -126,8 +152,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	out := s.h.newReply(ctx, w)
 	out.jsonOnly = !acceptsEvents(r.Header)
 	defer out.close()
-	a := ses.era.Serve(ctx, m, p, (*notifier)(out))
-	s.saveAfter(ses, m, &a)
+	a := s.serveSession(ctx, ses, m, p, (*notifier)(out))
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
 	if cancelled { // a cancelled request gets no response
@@ -144,15 +169,13 @@ func (s *sessions) refuseID(w http.ResponseWriter, ses *session, id jsonrpc.ID, 
 	writeJSON(w, http.StatusBadRequest, idInUse(id).Append(nil))
 }
 
-// saveAfter stores a session after a request that may have changed it. If that
-// fails, a later restore yields the previous state.
-func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *eraconn.Response) {
+// serveSession serves a request of a session, and stores what it changes.
+func (s *sessions) serveSession(ctx context.Context, ses *session, m *jsonrpc.Message, p *mcp.Principal, back eraconn.SessionReplyWriter) eraconn.Response {
 	switch m.Method {
 	case mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
-		if a.Code == 0 {
-			s.save(ses)
-		}
+		return s.change(ctx, ses, func() eraconn.Response { return ses.era.Serve(ctx, m, p, back) })
 	}
+	return ses.era.Serve(ctx, m, p, back)
 }
 
 // call serves a request whose messages st carries. It returns the response, or

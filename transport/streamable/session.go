@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
@@ -36,9 +36,9 @@ type SessionLimits struct {
 // sessions holds the sessions of one Handler. A session is live while it serves a
 // request or a stream, and for a while after; otherwise only the store has it.
 type sessions struct {
-	h      *Handler
-	store  Store
-	limits SessionLimits
+	h       *Handler
+	backend backend
+	limits  SessionLimits
 
 	mu           sync.Mutex
 	live         map[string]*session
@@ -68,7 +68,8 @@ type session struct {
 	streams map[string]*stream  // that a client may resume, by name
 	pushes  *stream             // receives changes; nil while no client is connected or may resume
 	saved   []byte              // the state as the store has it
-	saving  chan struct{}       // closed when the save that runs has ended; nil if none runs
+	version int64               // of that, in a cluster
+	saving  chan struct{}       // closed when the change of state that runs has ended; nil if none runs
 
 	inputRequests inputRequests // pending requests to the client
 }
@@ -79,33 +80,44 @@ type inFlight struct {
 	st     *stream // nil if it has none
 }
 
-func newSessions(h *Handler) *sessions {
-	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, live: map[string]*session{}}
-	if s.store == nil {
-		s.store = &Memory{}
-	}
+func newSessions(h *Handler) (*sessions, error) {
+	s := &sessions{h: h, limits: h.opts.Sessions, live: map[string]*session{}}
 	s.limits.Idle = cmp.Or(max(s.limits.Idle, 0), 30*time.Minute)
 	s.limits.Live = cmp.Or(max(s.limits.Live, 0), 1024)
-	return s
+	if h.opts.Cluster != nil {
+		b, err := newClusterBackend(s, h.opts.Cluster, h.opts.Scope)
+		s.backend = b
+		return s, err
+	}
+	store := h.opts.Store
+	if store == nil {
+		store = &Memory{}
+	}
+	s.backend = &storeBackend{store, s.limits.Idle}
+	return s, nil
 }
 
-// savedState is the stored state of a session.
-type savedState struct {
-	Owner string          `json:"owner"`
-	Era   json.RawMessage `json:"era"`
-}
-
-// open registers and stores a session that initialize has opened.
-func (s *sessions) open(id string, es *eraconn.Session, p *mcp.Principal) (*session, error) {
-	ses := &session{id: id, owner: p.Key(), era: es, busy: 1}
-	if err := s.save(ses); err != nil {
-		return nil, err
+// open registers and stores a session that initialize has opened. It returns the
+// id for the client.
+func (s *sessions) open(ctx context.Context, key string, es *eraconn.Session, p *mcp.Principal) (id string, ses *session, err error) {
+	ses = &session{id: key, owner: p.Key(), era: es, busy: 1}
+	if ses.saved, err = es.State(); err != nil {
+		return "", nil, err
+	}
+	id, ses.version, err = s.backend.create(ctx, record{key: key, owner: []byte(ses.owner), state: ses.saved})
+	if err != nil {
+		s.logSave(err)
+		return "", nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.live[ses.id] = ses
+	s.live[key] = ses
 	s.armLocked()
-	return ses, nil
+	return id, ses, nil
+}
+
+func (s *sessions) logSave(err error) {
+	s.h.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "session not saved", slog.Any("error", err))
 }
 
 // handlerID returns the ID of a session for Handlers: with the id itself anybody
@@ -115,30 +127,105 @@ func handlerID(id string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// save writes the state of a session to the store if it has changed. Saves of
-// one session follow each other, so that the newest state is stored last.
-func (s *sessions) save(ses *session) error {
+// change serves a request that may change the state of a session, and stores the
+// state. Changes of one session follow each other. If another replica has changed
+// the session meanwhile, the request is served again on that state. If the state
+// cannot be stored, a later restore yields the previous one.
+func (s *sessions) change(ctx context.Context, ses *session, serve func() eraconn.Response) (a eraconn.Response) {
 	ses.beginSaving()
-	var stored []byte // nil if the store has what it had
-	defer func() { ses.endSaving(stored) }()
+	defer ses.endSaving()
+	for range 5 {
+		if a = serve(); a.Code != 0 {
+			return a
+		}
+		err := s.save(ctx, ses)
+		if err == nil || !errors.Is(err, cluster.ErrConflict) {
+			return a
+		}
+		if err := s.refresh(ctx, ses); err != nil {
+			return a
+		}
+	}
+	return a
+}
+
+// save stores the state of a session if it has changed. The caller has called
+// beginSaving.
+func (s *sessions) save(ctx context.Context, ses *session) error {
 	state, err := ses.era.State()
 	if err != nil {
 		return err
 	}
-	raw, err := mcp.Marshal(savedState{ses.owner, state})
-	if err != nil || string(raw) == string(ses.lastSaved()) {
+	rec := ses.record()
+	if string(state) == string(rec.state) {
+		return nil
+	}
+	rec.state = state
+	if rec.version, err = s.backend.save(ctx, rec); err != nil {
+		if !errors.Is(err, cluster.ErrConflict) {
+			s.logSave(err)
+		}
 		return err
 	}
-	if err := s.store.SaveSession(ses.id, raw, s.limits.Idle); err != nil {
-		s.h.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "session not saved", slog.Any("error", err))
-		return err
+	ses.setSaved(rec)
+	if b, ok := s.backend.(*clusterBackend); ok {
+		b.topic.Publish([]byte(hintChanged + ses.id))
 	}
-	stored = raw
 	return nil
 }
 
-// beginSaving waits until no other save of the session runs. No lock is held
-// while the store is called.
+// refresh gives a live session the state that the store has. The caller has
+// called beginSaving.
+func (s *sessions) refresh(ctx context.Context, ses *session) error {
+	b, ok := s.backend.(*clusterBackend)
+	if !ok {
+		return nil
+	}
+	rec, err := b.current(ctx, ses.record())
+	if err != nil {
+		return err
+	}
+	return ses.update(rec)
+}
+
+// update gives a live session another state. The caller has called beginSaving.
+func (ses *session) update(rec record) error {
+	if state, _ := ses.lastSaved(); string(rec.state) != string(state) {
+		if err := ses.era.Update(rec.state); err != nil {
+			return err
+		}
+	}
+	ses.setSaved(rec)
+	return nil
+}
+
+// reload gives a session the state that the store has, if the session is in use
+// here. A session that has ended is ended here as well.
+func (s *sessions) reload(key string) {
+	s.mu.Lock()
+	ses := s.live[key]
+	if ses != nil && ses.busy == 0 {
+		ses = nil // its next use loads it
+	}
+	s.mu.Unlock()
+	if ses == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), clusterTimeout)
+	defer cancel()
+	ses.beginSaving()
+	err := s.refresh(ctx, ses)
+	ses.endSaving()
+	switch {
+	case errors.Is(err, errNoSession):
+		s.forget(key)
+	case err != nil:
+		s.h.opts.Logger.LogAttrs(ctx, slog.LevelError, "session not reloaded", slog.Any("error", err))
+	}
+}
+
+// beginSaving waits until no other change of the session's state runs. No lock is
+// held while the store is called.
 func (ses *session) beginSaving() {
 	for {
 		ses.mu.Lock()
@@ -154,16 +241,18 @@ func (ses *session) beginSaving() {
 	}
 }
 
-// endSaving allows the next save; stored is the state now in the store, or nil if
-// it is unchanged.
-func (ses *session) endSaving(stored []byte) {
+// endSaving allows the next change.
+func (ses *session) endSaving() {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	if stored != nil {
-		ses.saved = stored
-	}
 	close(ses.saving)
 	ses.saving = nil
+}
+
+func (ses *session) setSaved(rec record) {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.saved, ses.version = rec.state, rec.version
 }
 
 // find returns the session that a request names, busy until it is released, or
@@ -180,31 +269,47 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 		return nil
 	}
 	ses, err := s.take(r.Context(), id, s.h.guard.Principal(r))
+	if _, away := errors.AsType[errStore](err); away {
+		s.h.logRequest(r, slog.LevelError, "session not loaded", slog.Any("error", err))
+		refuseAway(w)
+		return nil
+	}
 	switch {
 	case err == errForeign:
 		s.h.logRequest(r, slog.LevelWarn, "session refused", slog.String("reason", err.Error()))
 		refuse(w, http.StatusNotFound, noSession)
+	case err == errNoSession:
+		refuse(w, http.StatusNotFound, noSession)
 	case err != nil:
 		s.h.logRequest(r, slog.LevelError, "session not restored", slog.Any("error", err))
 		refuse(w, http.StatusInternalServerError, "restoring the session failed")
-		return nil
-	case ses == nil:
-		refuse(w, http.StatusNotFound, noSession)
 	}
 	return ses
 }
 
+// refuseAway refuses a request that needs the store while that is away.
+func refuseAway(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusServiceUnavailable, "the store of sessions is unavailable: try again later")
+}
+
 const noSession = "there is no such session: send initialize again"
 
+// take returns the session with this id, busy until it is released, or an error.
 func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
-	raw, ok := s.store.LoadSession(id) // which also extends its ttl
-	if !ok {
-		s.end(id)
-		return nil, nil
+	rec, err := s.backend.load(ctx, id) // which also extends its ttl
+	if err != nil {
+		if err == errNoSession && rec.key != "" {
+			s.forget(rec.key)
+		}
+		return nil, err
+	}
+	if string(rec.owner) != p.Key() {
+		return nil, errForeign
 	}
 	s.mu.Lock()
-	ses := s.live[id]
-	if ses != nil && ses.busy == 0 && string(raw) != string(ses.lastSaved()) {
+	ses := s.live[rec.key]
+	if ses != nil && ses.busy == 0 && s.h.opts.Cluster == nil && ses.differs(rec) {
 		s.forgetLocked(ses.elem) // another instance has changed it
 		ses = nil
 	}
@@ -213,16 +318,32 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	}
 	s.mu.Unlock()
 	if ses == nil {
-		var err error
-		if ses, err = s.restore(ctx, id, raw, p); ses == nil {
+		return s.restore(ctx, rec, p)
+	}
+	if s.h.opts.Cluster != nil && ses.differs(rec) {
+		if err := s.follow(ses, rec); err != nil {
+			s.release(ses)
 			return nil, err
 		}
 	}
-	if ses.owner != p.Key() {
-		s.release(ses)
-		return nil, errForeign
-	}
 	return ses, nil
+}
+
+// differs reports whether the store has another state than it had.
+func (ses *session) differs(rec record) bool {
+	state, version := ses.lastSaved()
+	return rec.version != version || string(rec.state) != string(state)
+}
+
+// follow gives a live session the state that another replica has stored, unless
+// the session has a newer one.
+func (s *sessions) follow(ses *session, rec record) error {
+	ses.beginSaving()
+	defer ses.endSaving()
+	if _, version := ses.lastSaved(); rec.version < version {
+		return nil
+	}
+	return ses.update(rec)
 }
 
 // errForeign is the error for a session of another principal. The client gets
@@ -230,24 +351,17 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 var errForeign = errors.New("the session belongs to another principal")
 
 // restore restores a stored session for its owner.
-func (s *sessions) restore(ctx context.Context, id string, raw []byte, p *mcp.Principal) (*session, error) {
-	var in savedState
-	if err := mcp.Unmarshal(raw, &in); err != nil {
-		return nil, err
-	}
-	if in.Owner != p.Key() {
-		return nil, errForeign
-	}
-	es, err := s.h.server.RestoreSession(ctx, handlerID(id), in.Era, p)
+func (s *sessions) restore(ctx context.Context, rec record, p *mcp.Principal) (*session, error) {
+	es, err := s.h.server.RestoreSession(ctx, handlerID(rec.key), rec.state, p)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ses := s.live[id] // another request may have restored it
+	ses := s.live[rec.key] // another request may have restored it
 	if ses == nil {
-		ses = &session{id: id, owner: in.Owner, era: es, saved: raw}
-		s.live[id] = ses
+		ses = &session{id: rec.key, owner: string(rec.owner), era: es, saved: rec.state, version: rec.version}
+		s.live[rec.key] = ses
 		s.armLocked()
 	}
 	s.useLocked(ses)
@@ -287,7 +401,8 @@ func (s *sessions) release(ses *session) {
 	ses.used = time.Now()
 	if ses.busy--; ses.busy == 0 && s.live[ses.id] == ses {
 		ses.elem = s.idle.PushFront(ses)
-		ses.bytes = len(ses.lastSaved())
+		state, _ := ses.lastSaved()
+		ses.bytes = len(state)
 		s.bytes += ses.bytes
 		for s.idle.Len() > s.limits.Live || s.bytes > maxLiveBytes && s.idle.Len() > 1 {
 			s.forgetLocked(s.idle.Back())
@@ -298,11 +413,17 @@ func (s *sessions) release(ses *session) {
 // maxLiveBytes bounds the saved states of idle sessions in memory.
 const maxLiveBytes = 16 << 20
 
-// lastSaved returns the state in the store.
-func (ses *session) lastSaved() []byte {
+// lastSaved returns the state as the store has it, and its version.
+func (ses *session) lastSaved() ([]byte, int64) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	return ses.saved
+	return ses.saved, ses.version
+}
+
+// record returns the session as the store has it.
+func (ses *session) record() record {
+	state, version := ses.lastSaved()
+	return record{key: ses.id, owner: []byte(ses.owner), state: state, version: version}
 }
 
 // forgetLocked removes an idle session from memory.
@@ -312,12 +433,11 @@ func (s *sessions) forgetLocked(e *list.Element) {
 	delete(s.live, ses.id)
 }
 
-// end ends a session: calls are cancelled, streams closed.
-func (s *sessions) end(id string) {
-	s.store.DropSession(id)
+// forget ends a live session: calls are cancelled, streams closed.
+func (s *sessions) forget(key string) {
 	s.mu.Lock()
-	ses := s.live[id]
-	delete(s.live, id)
+	ses := s.live[key]
+	delete(s.live, key)
 	if ses != nil {
 		s.unlistLocked(ses)
 	}
@@ -360,16 +480,17 @@ func (s *sessions) armLocked() {
 // sweepIdle removes expired sessions from memory. The store expires its own,
 // except those of busy sessions.
 func (s *sessions) sweepIdle() {
-	for _, id := range s.inUse() {
-		s.store.LoadSession(id)
+	ctx, cancel := context.WithTimeout(context.Background(), s.limits.Idle/4+time.Second)
+	defer cancel()
+	for _, key := range s.inUse() {
+		if !s.backend.keep(ctx, key) {
+			s.forget(key)
+		}
 	}
 	for _, st := range s.leftBefore(time.Now().Add(-s.limits.Idle)) {
 		st.abandon()
 	}
-	left := false
-	if sweeper, ok := s.store.(interface{ Sweep() (left bool) }); ok {
-		left = sweeper.Sweep()
-	}
+	left := s.backend.sweep()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep = nil
@@ -408,6 +529,7 @@ func (s *sessions) close() {
 	for _, ses := range live {
 		ses.endDisconnected()
 	}
+	s.backend.close()
 }
 
 // endDisconnected ends the streams and calls of a session without connected clients.
@@ -446,11 +568,21 @@ func (s *sessions) delete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "DELETE ends a session, which only older protocol revisions have")
 		return
 	}
+	if cluster.Forwarded(r.Context()) {
+		s.deleteForwarded(w, r)
+		return
+	}
 	ses := s.find(w, r)
 	if ses == nil {
 		return
 	}
 	defer s.release(ses)
-	s.end(ses.id)
+	if err := s.backend.drop(r.Context(), ses.id); err != nil {
+		s.logSave(err)
+		refuseAway(w)
+		return
+	}
+	s.forget(ses.id)
+	s.tellOthers(r, nil)
 	w.WriteHeader(http.StatusNoContent)
 }

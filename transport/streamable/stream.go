@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
+	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
 // A stream carries the messages of one call, or the changes of a session, to a
@@ -28,6 +29,8 @@ type stream struct {
 	prime   bool // the revision resumes streams: the first event only gives an id
 	changes bool // carries the changes of the session, not a call
 
+	request jsonrpc.ID // of the call; nil for changes and batches
+
 	jsonOnly bool // the client accepts no stream: notifications are dropped
 
 	ctx    context.Context // of the call; nil for changes
@@ -37,6 +40,9 @@ type stream struct {
 
 	// Used by the goroutine that delivers:
 	name      string // set with the first event
+	number    int64  // of the last event, in a cluster
+	logged    int64  // of the last event in the cluster's store
+	logging   bool   // events go to the cluster's store, too
 	opened    bool   // an event was sent
 	resumable bool   // the client has an id to resume from
 	ended     bool   // the last message was delivered
@@ -44,11 +50,12 @@ type stream struct {
 	first    clientConn       // of the client that made the call
 	response eraconn.Response // to the request, once it is served
 
-	mu      sync.Mutex
-	client  *clientConn // nil while no client is connected
-	cancel  func()      // ends the call, or the wait for a disconnected client; may be nil
-	lingers *lingering  // set while changes are stored for a disconnected client
-	closed  bool        // no client can connect any more
+	mu       sync.Mutex
+	client   *clientConn // nil while no client is connected
+	cancel   func()      // ends the call, or the wait for a disconnected client; may be nil
+	replaced bool        // the client has opened another stream of changes elsewhere
+	lingers  *lingering  // set while changes are stored for a disconnected client
+	closed   bool        // no client can connect any more
 
 	element *list.Element // in sessions.disconnected or unreadChanges; guarded by sessions.mu, as is
 	left    time.Time     // when the client disconnected
@@ -144,7 +151,7 @@ func (st *stream) store(e *message) {
 	}
 	if st.resumable {
 		if data := e.encoded(); data != nil {
-			st.all.store.AddEvent(st.ses.id, st.name, data)
+			st.all.backend.add(st, data, e.end)
 		}
 	}
 	if e.end {
@@ -176,7 +183,7 @@ func (st *stream) write(out *eventWriter, e *message) {
 		return
 	case data != nil:
 		st.open(out)
-		id := st.all.store.AddEvent(st.ses.id, st.name, data)
+		id := st.all.backend.add(st, data, e.end)
 		out.event(id, data)
 		st.resumable = true
 	}
@@ -194,26 +201,31 @@ func (st *stream) open(out *eventWriter) {
 	st.opened = true
 	st.register()
 	if st.prime {
-		out.event(st.all.store.AddEvent(st.ses.id, st.name, nil), nil)
+		out.event(st.all.backend.add(st, nil, false), nil)
 		st.resumable = true
 	}
 }
 
 // register names the stream, so that a client can resume it.
 func (st *stream) register() {
+	if st.name == "" || !st.changes {
+		st.name = st.all.backend.name(st)
+	}
 	if st.changes {
-		st.name = changeStream
 		return
 	}
 	ses := st.ses
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	st.name = "s" + strconv.FormatUint(rand.Uint64(), 36) // random, since other instances name streams of this session, too
 	if ses.streams == nil {
 		ses.streams = map[string]*stream{}
 	}
 	ses.streams[st.name] = st
 }
+
+// randomName returns a name for a stream. It is random, since other instances
+// name streams of the same session, too.
+func randomName() string { return "s" + strconv.FormatUint(rand.Uint64(), 36) }
 
 // attach connects a client in place of an earlier one, whose connection is often
 // lost before the server notices. It reports false if the stream is closed.
@@ -245,6 +257,7 @@ func (st *stream) attach(v *clientConn) bool {
 // connected meanwhile, it refuses the request and reports false.
 func (st *stream) claim(v *clientConn) bool {
 	st.queue.Await()
+	st.logging = false
 	st.all.clientReturned(st)
 	if !v.gone.Load() {
 		return true
@@ -338,6 +351,9 @@ func (st *stream) leave(v *clientConn) {
 		st.all.linger(st)
 	default:
 		st.all.clientLeft(st)
+		if st.resumable {
+			st.all.backend.left(st)
+		}
 	}
 	st.storePending()
 }

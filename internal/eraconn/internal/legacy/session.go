@@ -41,10 +41,15 @@ type Session struct {
 
 // offers is the part of the server's capabilities that a session needs. It is
 // small, since there may be many sessions.
-type offers struct{ logging, subscribe bool }
+type offers struct{ logging, subscribe, tools, prompts, resources bool } // the last three: changes of lists
 
 func offersOf(c *mcp.ServerCapabilities) offers {
-	return offers{logging: c.Logging != nil, subscribe: c.Resources != nil && c.Resources.Subscribe}
+	return offers{
+		logging: c.Logging != nil, subscribe: c.Resources != nil && c.Resources.Subscribe,
+		tools:     c.Tools != nil && c.Tools.ListChanged,
+		prompts:   c.Prompts != nil && c.Prompts.ListChanged,
+		resources: c.Resources != nil && c.Resources.ListChanged,
+	}
 }
 
 // maxWatched bounds the resource subscriptions of a session, and maxWatchedBytes

@@ -11,13 +11,14 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// state is the state of a session that moves to another process.
+// state is the state of a session that moves to another process. A client that
+// uses a restored session counts as ready: it need not send
+// notifications/initialized again.
 type state struct {
 	Revision     mcp.Revision            `json:"rev"`
 	Client       *mcp.Implementation     `json:"client"`
 	Capabilities *mcp.ClientCapabilities `json:"can"`
 	LogLevel     string                  `json:"log"`
-	Ready        bool                    `json:"ready,omitzero"`
 	Watched      []string                `json:"watch,omitzero"`
 }
 
@@ -31,7 +32,7 @@ func (s *Session) State() (json.RawMessage, error) {
 	}
 	return mcp.Marshal(state{
 		Revision: s.rev.name, Client: s.caller.Client, Capabilities: s.caller.Capabilities,
-		LogLevel: string(s.caller.LogLevel), Ready: s.ready, Watched: slices.Sorted(maps.Keys(s.watched)),
+		LogLevel: string(s.caller.LogLevel), Watched: slices.Sorted(maps.Keys(s.watched)),
 	})
 }
 
@@ -46,11 +47,9 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	if rev == nil {
 		return mcp.Errorf(mcp.CodeInternal, "restore the session: unknown revision %q", in.Revision)
 	}
-	level := mcp.LogLevel(in.LogLevel)
-	if level != "" { // empty: the server does not log
-		if _, err := mcp.ParseLogLevel(in.LogLevel); err != nil {
-			return err
-		}
+	level, err := in.level()
+	if err != nil {
+		return err
 	}
 	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level, Principal: p, Session: s.session}
 	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
@@ -68,7 +67,7 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extends, s.end = extends, end
-	s.rev, s.caller, s.offers, s.ready = rev, caller, offersOf(&found.Capabilities), in.Ready
+	s.rev, s.caller, s.offers, s.ready = rev, caller, offersOf(&found.Capabilities), true
 	if len(in.Watched) > 0 {
 		s.watched = map[string]func(){}
 		for _, uri := range in.Watched {
@@ -76,6 +75,74 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 		}
 	}
 	return nil
+}
+
+// level returns the log level; empty if the server does not log.
+func (in *state) level() (mcp.LogLevel, error) {
+	if in.LogLevel == "" {
+		return "", nil
+	}
+	return mcp.ParseLogLevel(in.LogLevel)
+}
+
+// Update gives a live session the log level and the subscriptions of a state of
+// [Session.State]. Calls in flight keep the level that they began with.
+func (s *Session) Update(raw json.RawMessage) error {
+	var in state
+	if err := mcp.Unmarshal(raw, &in); err != nil {
+		return err
+	}
+	level, err := in.level()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.caller.LogLevel = level
+	var stops []func()
+	for uri, stop := range s.watched {
+		if !slices.Contains(in.Watched, uri) {
+			delete(s.watched, uri)
+			if stop != nil {
+				stops = append(stops, stop)
+			}
+		}
+	}
+	for _, uri := range in.Watched {
+		if _, there := s.watched[uri]; !there && !s.closed {
+			if s.watched == nil {
+				s.watched = map[string]func(){}
+			}
+			s.watched[uri] = nil
+		}
+	}
+	s.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+	s.listenAll()
+	return nil
+}
+
+// Missed sends all notifications of changes that the session may have missed.
+func (s *Session) Missed() {
+	s.mu.Lock()
+	uris, o := slices.Sorted(maps.Keys(s.watched)), s.offers
+	s.mu.Unlock()
+	for _, list := range []struct {
+		method  string
+		offered bool
+	}{
+		{mcp.NotificationToolsListChanged, o.tools},
+		{mcp.NotificationPromptsListChanged, o.prompts},
+		{mcp.NotificationResourcesListChanged, o.resources},
+	} {
+		if list.offered {
+			s.pushNotification(mcp.Notification{Method: list.method})
+		}
+	}
+	for _, uri := range uris {
+		s.pushNotification(mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: uriOnly(uri)})
+	}
 }
 
 // NewStateless returns a session for a single request of a client without a

@@ -1,48 +1,34 @@
 package modern
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/sealring"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Keys seal what a server tells itself between two rounds of a call, so that
-// it need not remember it: only who holds a key can read or make such a state,
-// and it is good only for the same principal, method and params, and only for
-// a while. A state may be used more than once within that time.
+// Keys seal the state of a call between two rounds, so that the server keeps
+// none: only who has a key can read or make such a state. It is valid for the
+// same principal, method and params, for a while, and may be used more than once
+// within that time.
 type Keys struct {
-	// TTL is how long a sealed state is good.
+	// TTL is how long a sealed state is valid.
 	TTL time.Duration
 
-	mu   sync.RWMutex
-	ring []sealKey // the first seals, all of them open; empty until there is something to seal
+	ring *sealring.Ring
 }
 
-type sealKey struct {
-	id   [4]byte
-	aead cipher.AEAD
-}
+const maxState = 256 << 10
 
-const (
-	maxKeys   = 8
-	maxState  = 256 << 10
-	minSecret = 16
-)
-
-// NewKeys makes a ring of keys from secrets, the current one first. Without
-// any, a random one is made, which no other process has.
+// NewKeys returns keys made from secrets, the current one first. Without secrets
+// it makes a random one, which no other process has.
 func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
-	k := &Keys{TTL: ttl}
+	k := &Keys{TTL: ttl, ring: sealring.New("tenon request state")}
 	for i := len(secrets) - 1; i >= 0; i-- {
 		if err := k.Rotate(secrets[i]); err != nil {
 			return nil, err
@@ -52,50 +38,11 @@ func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
 }
 
 // Rotate makes secret the one that seals from now on. The older ones still
-// open, the oldest being forgotten when there are more than eight.
-func (k *Keys) Rotate(secret []byte) error {
-	if len(secret) < minSecret {
-		return errors.New("a secret for sealing state needs at least 16 bytes")
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.rotateLocked(secret)
-}
+// open; beyond eight, the oldest is dropped.
+func (k *Keys) Rotate(secret []byte) error { return k.ring.Rotate(secret) }
 
-// current is the key that seals. Most servers never need one, and to make it
-// takes a while, so the random one is made late.
-func (k *Keys) current() (sealKey, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.ring) == 0 {
-		secret := make([]byte, 32)
-		rand.Read(secret)
-		if err := k.rotateLocked(secret); err != nil {
-			return sealKey{}, err
-		}
-	}
-	return k.ring[0], nil
-}
-
-func (k *Keys) rotateLocked(secret []byte) error {
-	key, err := hkdf.Key(sha256.New, secret, nil, "tenon request state", 36)
-	if err != nil {
-		return err
-	}
-	block, err := aes.NewCipher(key[:32])
-	if err != nil {
-		return err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return err
-	}
-	k.ring = append([]sealKey{{[4]byte(key[32:]), aead}}, k.ring...)
-	if len(k.ring) > maxKeys {
-		k.ring = k.ring[:maxKeys]
-	}
-	return nil
-}
+// Replace replaces all secrets, the current one first.
+func (k *Keys) Replace(secrets ...[]byte) error { return k.ring.Replace(secrets...) }
 
 // sealed is what stands inside a state.
 type sealed struct {
@@ -104,9 +51,10 @@ type sealed struct {
 	Saved map[string]json.RawMessage `json:"k,omitempty"`
 }
 
-// seal returns what the client is to bring back; empty if there is nothing to
-// keep.
-func (k *Keys) seal(need *mcp.InputRequired, c *mcp.Call) (string, error) {
+// seal returns the requestState for the next round; empty if there is nothing to
+// keep. If the process holds something for the next round, the state begins with
+// the name of the replica, if that has one: only there can the call continue.
+func (k *Keys) seal(need *mcp.InputRequired, c *mcp.Call, replica string) (string, error) {
 	if need.State == "" && len(need.PriorResponses) == 0 && len(need.Requests) > 0 {
 		return "", nil
 	}
@@ -120,13 +68,37 @@ func (k *Keys) seal(need *mcp.InputRequired, c *mcp.Call) (string, error) {
 		}
 		return "", mcp.Errorf(mcp.CodeInternal, "the state of this call has %d bytes: at most %d can be carried to the next round", len(plain), maxState)
 	}
-	key, err := k.current()
+	if need.Abandon == nil {
+		replica = ""
+	}
+	out, err := k.ring.Seal(plain, binding(c, replica))
 	if err != nil {
 		return "", err
 	}
-	out := key.aead.Seal(key.id[:], nil, plain, binding(c))
-	return base64.RawURLEncoding.EncodeToString(out), nil
+	state := base64.RawURLEncoding.EncodeToString(out)
+	if replica != "" {
+		state = replica + ownerMark + state
+	}
+	return state, nil
 }
+
+// ownerMark follows the name of a replica in a requestState. It is not part of
+// base64.
+const ownerMark = "."
+
+// StateOwner returns the name of the replica at which the requestState in the
+// params of a request can continue; "" means any. The name is not verified: only
+// that replica can open the state.
+func StateOwner(params json.RawMessage) string {
+	state, _ := rawjson.String(rawjson.Lookup(params, "requestState"))
+	owner, _, ok := strings.Cut(state, ownerMark)
+	if !ok || len(owner) > maxOwner {
+		return ""
+	}
+	return owner
+}
+
+const maxOwner = 64
 
 // errState does not say which check failed, so that it reveals nothing.
 var errState = &mcp.Error{
@@ -138,35 +110,34 @@ func (k *Keys) open(s string, c *mcp.Call) (string, map[string]json.RawMessage, 
 	if len(s) > 2*maxState {
 		return "", nil, errState
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(raw) < 4 {
+	replica, text, ok := strings.Cut(s, ownerMark)
+	if !ok {
+		replica, text = "", s
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
 		return "", nil, errState
 	}
-	k.mu.RLock()
-	ring := k.ring
-	k.mu.RUnlock()
-	for _, key := range ring {
-		if [4]byte(raw) != key.id {
-			continue
-		}
-		plain, err := key.aead.Open(nil, nil, raw[4:], binding(c))
-		if err != nil {
-			continue
-		}
-		var in sealed
-		if json.Unmarshal(plain, &in) != nil || time.Now().Unix() > in.Until {
-			break
-		}
-		return string(in.State), in.Saved, nil
+	plain, ok := k.ring.Open(raw, binding(c, replica))
+	if !ok {
+		return "", nil, errState
 	}
-	return "", nil, errState
+	var in sealed
+	if json.Unmarshal(plain, &in) != nil || time.Now().Unix() > in.Until {
+		return "", nil, errState
+	}
+	return string(in.State), in.Saved, nil
 }
 
-// binding is what a state belongs to: who asks, and for what.
-func binding(c *mcp.Call) []byte {
+// binding returns what a state belongs to: the principal, the call, and the
+// replica, if only one can continue it.
+func binding(c *mcp.Call, replica string) []byte {
 	b := rawjson.AppendString(nil, c.Method)
 	b = rawjson.AppendString(b, c.Caller.Principal.Key())
 	b = rawjson.AppendCanonical(b, c.Params)
+	if replica != "" {
+		b = rawjson.AppendString(b, replica)
+	}
 	sum := sha256.Sum256(b)
 	return sum[:]
 }

@@ -16,6 +16,10 @@ import (
 
 // A Server serves modern requests with a Handler. It keeps no state of them.
 type Server struct {
+	// Replica is the name of this process in a cluster; empty without one. It
+	// is set before the first request.
+	Replica string
+
 	h    mcp.Handler
 	keys *Keys
 
@@ -201,7 +205,7 @@ func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementa
 			return failed(r.id, err), false
 		}
 	}
-	state, err := s.keys.seal(need, &r.call)
+	state, err := s.keys.seal(need, &r.call, s.Replica)
 	if err != nil {
 		return failed(r.id, err), false
 	}

@@ -1,0 +1,281 @@
+package streamable
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
+)
+
+// What belongs to a call, or to a stream, is in the memory of one replica. Its
+// messages name that replica: the ids of requests to the client, the names of
+// streams, and the requestState of a call that waits at an older server. Another
+// replica forwards the HTTP request there. Cancellations, which name no replica,
+// go to all.
+
+// clusterKeys gives the Handler keys that all replicas of its cluster have.
+func (s *Handler) clusterKeys() error {
+	if s.opts.Cluster == nil || s.opts.Era.Keys != nil {
+		return nil
+	}
+	keys, err := eraconn.NewKeys(0)
+	if err != nil {
+		return err
+	}
+	s.opts.Era.Keys = keys
+	s.stopKeys, err = s.opts.Cluster.WatchKeys("request state "+s.opts.Scope, func(secrets [][]byte) { keys.Replace(secrets...) })
+	return err
+}
+
+// encode encodes a message for another replica.
+func encode(m *jsonrpc.Message) []byte {
+	switch {
+	case m == nil:
+		return nil
+	case m.IsRequest():
+		return jsonrpc.AppendRequest(nil, m.ID, m.Method, m.Params)
+	case m.Method != "":
+		return jsonrpc.AppendNotification(nil, m.Method, m.Params)
+	case m.Error != nil:
+		return jsonrpc.AppendError(nil, m.ID, m.Error)
+	}
+	return jsonrpc.AppendResult(nil, m.ID, m.Result)
+}
+
+// Errors for messages whose replica has stopped.
+const (
+	callLost  = "the replica that served this call has stopped, and the call with it; whether it had an effect is unknown"
+	stateLost = "the replica that holds this call has stopped, and the call with it: make the call again without requestState"
+)
+
+// forward sends a message of a client to the replica that can serve it, and its
+// response to the client.
+func (s *Handler) forward(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, to string) {
+	err := errGone
+	if !cluster.Forwarded(r.Context()) { // one hop
+		err = s.opts.Cluster.Forward(w, r, encode(m), to)
+	}
+	switch {
+	case err == nil:
+	case !errors.Is(err, cluster.ErrGone):
+		s.refuseForward(w, r, m.ID, err)
+	case m.IsRequest():
+		a := eraconn.Fail(m.ID, mcp.CodeInvalidParams, stateLost)
+		writeJSON(w, statusOf(&a), a.Append(nil))
+	default:
+		refuse(w, http.StatusGone, callLost)
+	}
+}
+
+var errGone error = cluster.ErrGone
+
+// refuseForward answers a request that could not be forwarded.
+func (s *Handler) refuseForward(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, err error) {
+	s.logRequest(r, slog.LevelError, "request not forwarded", slog.Any("error", err))
+	w.Header().Set("Retry-After", "1")
+	a := eraconn.Fail(id, mcp.CodeInternal, "another replica of the server, which has to serve this request, cannot be reached: try again later")
+	writeJSON(w, http.StatusServiceUnavailable, a.Append(nil))
+}
+
+// requestID returns the id of the nth request to the client. In a cluster it
+// names the replica.
+func (s *sessions) requestID(n int64) jsonrpc.ID {
+	if c := s.h.opts.Cluster; c != nil {
+		return jsonrpc.StringID(c.ID() + "." + strconv.FormatInt(n, 10))
+	}
+	return jsonrpc.IntID(n)
+}
+
+// parseRequestID returns the replica that has sent a request to the client, and
+// the number of the request.
+func parseRequestID(id jsonrpc.ID) (replica string, n int64, ok bool) {
+	text, isText := rawjson.String(id)
+	if !isText {
+		n, err := strconv.ParseInt(string(id), 10, 64)
+		return "", n, err == nil
+	}
+	replica, number, ok := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(number, 10, 64)
+	return replica, n, ok && err == nil && replica != ""
+}
+
+// ownerOf returns the other replica that has sent the request with this id; ""
+// if there is none.
+func (s *sessions) ownerOf(id jsonrpc.ID) string {
+	replica, _, ok := parseRequestID(id)
+	if c := s.h.opts.Cluster; c == nil || !ok || replica == c.ID() {
+		return ""
+	}
+	return replica
+}
+
+// forwardResponses forwards the responses of a batch that belong to other
+// replicas, and returns the rest of the batch. It reports false if that failed.
+func (s *sessions) forwardResponses(r *http.Request, items []jsonrpc.BatchItem) (rest []jsonrpc.BatchItem, ok bool) {
+	ok = true
+	for _, it := range items {
+		owner := ""
+		if it.Err == nil && it.IsResponse() {
+			owner = s.ownerOf(it.ID)
+		}
+		if owner == "" || cluster.Forwarded(r.Context()) {
+			rest = append(rest, it)
+			continue
+		}
+		status, err := s.h.opts.Cluster.Send(r, encode(&it.Message), owner)
+		ok = ok && err == nil && status < 300
+	}
+	return rest, ok
+}
+
+// tellOthers passes a request that concerns calls at other replicas to all of
+// them, with this message, if any.
+func (s *sessions) tellOthers(r *http.Request, m *jsonrpc.Message) {
+	if s.h.opts.Cluster == nil || cluster.Forwarded(r.Context()) {
+		return
+	}
+	if err := s.h.opts.Cluster.Broadcast(r, encode(m)); err != nil {
+		s.h.logRequest(r, slog.LevelError, "not all replicas were told", slog.Any("error", err))
+	}
+}
+
+// takeLive returns the session that a forwarded request names, if it is live here
+// and belongs to the principal of the request.
+func (s *sessions) takeLive(r *http.Request) *session {
+	b, ok := s.backend.(*clusterBackend)
+	if !ok {
+		return nil
+	}
+	in, ok := b.open(r.Header.Get(httpheader.Session))
+	if !ok || string(in.owner) != s.h.guard.Principal(r).Key() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ses := s.live[in.key]
+	if ses != nil {
+		s.useLocked(ses)
+	}
+	return ses
+}
+
+// cancelForwarded serves a cancellation that another replica has forwarded.
+func (s *sessions) cancelForwarded(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	if ses := s.takeLive(r); ses != nil {
+		s.receive(ses, m)
+		s.release(ses)
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// deleteForwarded ends a live session that another replica has ended.
+func (s *sessions) deleteForwarded(w http.ResponseWriter, r *http.Request) {
+	if ses := s.takeLive(r); ses != nil {
+		s.forget(ses.id)
+		s.release(ses)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// streamOwner returns the other replica that has the stream of an event; "" if
+// there is none.
+func (s *sessions) streamOwner(last string) string {
+	c := s.h.opts.Cluster
+	if c == nil {
+		return ""
+	}
+	name, _, _ := splitEventID(last)
+	if replica, _, _, ok := parseStream(name); ok && replica != c.ID() {
+		return replica
+	}
+	return ""
+}
+
+// resumeElsewhere resumes a stream of another replica. If that has stopped, the
+// client gets the events that are stored, and an error in place of the response.
+// It reports false if the stream has changes that are lost.
+func (s *sessions) resumeElsewhere(w http.ResponseWriter, r *http.Request, ses *session, last, owner string) (ended bool) {
+	err := errGone
+	if !cluster.Forwarded(r.Context()) {
+		err = s.h.opts.Cluster.Forward(w, r, nil, owner)
+	}
+	if err == nil {
+		return true
+	}
+	if !errors.Is(err, cluster.ErrGone) {
+		s.h.refuseForward(w, r, nil, err)
+		return true
+	}
+	name, number, _ := splitEventID(last)
+	_, kind, request, _ := parseStream(name)
+	if kind == kindChanges {
+		return false
+	}
+	events, whole, err := s.backend.(*clusterBackend).storedAfter(r.Context(), ses.id, last)
+	if err != nil {
+		refuseAway(w)
+		return true
+	}
+	if !whole && request == nil {
+		refuse(w, http.StatusBadRequest, cannotResume)
+		return true
+	}
+	out := &eventWriter{h: s.h, w: w, ctx: r.Context()}
+	out.begin()
+	for _, e := range events {
+		out.event(e.ID, e.Data)
+		number++
+	}
+	if !whole {
+		a := eraconn.Fail(request, mcp.CodeInternal, callLost)
+		out.event(eventID(name, number+1), a.Append(nil))
+	}
+	return true
+}
+
+// tellListening tells other replicas that the client of a session has opened a
+// stream of changes here.
+func (s *sessions) tellListening(ses *session) {
+	if b, ok := s.backend.(*clusterBackend); ok {
+		b.topic.Publish([]byte(hintListening + ses.id))
+	}
+}
+
+// supersede ends the stream of changes of a session whose client has opened one
+// elsewhere: a change must reach the client once.
+func (s *sessions) supersede(key string) {
+	s.mu.Lock()
+	ses := s.live[key]
+	s.mu.Unlock()
+	if ses == nil {
+		return
+	}
+	ses.mu.Lock()
+	st := ses.pushes
+	ses.mu.Unlock()
+	if st == nil {
+		return
+	}
+	st.mu.Lock()
+	st.replaced = true
+	lingers := st.lingers
+	st.mu.Unlock()
+	st.disconnect()
+	if lingers != nil {
+		st.abandon()
+	}
+}
+
+func (st *stream) isReplaced() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.replaced
+}
