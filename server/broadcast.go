@@ -24,31 +24,70 @@ type broadcaster struct {
 	// always. It does not panic.
 	allow func(c *mcp.Caller, f Feature) bool
 
-	mu    sync.Mutex
-	subs  map[*subscription]struct{}
-	lists []string            // pending list changes, by method, without duplicates
-	what  []map[Feature]bool  // for each of lists, the features that changed; filled only if allow is set
-	uris  map[string]struct{} // resources with a pending update
-	armed bool                // a timer or an announcement is running
+	mu      sync.Mutex
+	subs    map[*subscription]struct{}
+	local   changeSet         // pending changes of this instance
+	remote  changeSet         // and of others, see ShareChanges
+	publish func(data []byte) // publishes changes of this instance; may be nil
+	armed   bool              // a timer or an announcement is running
 }
+
+// A changeSet is what has changed.
+type changeSet struct {
+	lists []string            // lists, by method of their notification, without duplicates
+	what  []map[Feature]bool  // for each of lists, the features that changed
+	uris  map[string]struct{} // resources that were updated
+	all   bool                // everything may have changed
+}
+
+// list adds the change of a list because of these features.
+func (c *changeSet) list(method string, features ...Feature) {
+	i := slices.Index(c.lists, method)
+	if i < 0 {
+		i = len(c.lists)
+		c.lists = append(c.lists, method)
+		c.what = append(c.what, map[Feature]bool{})
+	}
+	for _, f := range features {
+		c.what[i][f] = true
+	}
+}
+
+// uri adds the update of a resource.
+func (c *changeSet) uri(uri string) {
+	if c.uris == nil {
+		c.uris = map[string]struct{}{}
+	}
+	c.uris[uri] = struct{}{}
+}
+
+func (c *changeSet) merge(other *changeSet) {
+	c.all = c.all || other.all
+	for i, method := range other.lists {
+		c.list(method, slices.Collect(maps.Keys(other.what[i]))...)
+	}
+	for uri := range other.uris {
+		c.uri(uri)
+	}
+}
+
+func (c *changeSet) empty() bool { return len(c.lists) == 0 && len(c.uris) == 0 && !c.all }
+
+// updated returns the updated resources.
+func (c *changeSet) updated() []string { return slices.Sorted(maps.Keys(c.uris)) }
 
 // changed records that a list has changed because these features were added,
 // removed or replaced.
 func (n *broadcaster) changed(method string, k Kind, names ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.subs) == 0 {
+	if len(n.subs) == 0 && n.publish == nil {
 		return
 	}
-	i := slices.Index(n.lists, method)
-	if i < 0 {
-		i = len(n.lists)
-		n.lists = append(n.lists, method)
-		n.what = append(n.what, map[Feature]bool{})
-	}
+	n.local.list(method)
 	if n.allow != nil {
 		for _, name := range names {
-			n.what[i][Feature{k, name}] = true
+			n.local.list(method, Feature{k, name})
 		}
 	}
 	n.arm()
@@ -71,14 +110,10 @@ func (n *broadcaster) concerns(c *mcp.Caller, features map[Feature]bool) bool {
 func (n *broadcaster) updated(uri string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.subs) == 0 {
-		return
+	if len(n.subs) > 0 || n.publish != nil {
+		n.local.uri(uri)
+		n.arm()
 	}
-	if n.uris == nil {
-		n.uris = map[string]struct{}{}
-	}
-	n.uris[uri] = struct{}{}
-	n.arm()
 }
 
 func (n *broadcaster) arm() {
@@ -88,27 +123,32 @@ func (n *broadcaster) arm() {
 	}
 }
 
-// announce notifies every subscription of the collected changes. Announcements
-// do not overlap, so that notifications stay in order; changes that arrive
-// meanwhile are part of the next one.
+// announce notifies every subscription of the collected changes, and publishes
+// those of this instance. Announcements do not overlap, so that notifications
+// stay in order; changes that arrive meanwhile are part of the next one.
 func (n *broadcaster) announce() {
 	defer n.announced()
 	n.mu.Lock()
-	lists, what, uris := n.lists, n.what, n.uris
-	n.lists, n.what, n.uris = nil, nil, nil
-	subs := make([]*subscription, 0, len(n.subs))
-	for s := range n.subs {
-		subs = append(subs, s)
-	}
+	local, changes, publish := n.local, n.remote, n.publish
+	n.local, n.remote = changeSet{}, changeSet{}
+	subs := slices.Collect(maps.Keys(n.subs))
 	n.mu.Unlock()
-	updated := slices.Sorted(maps.Keys(uris))
+	changes.merge(&local)
+	updated := changes.updated()
 	for _, s := range subs {
-		for i, method := range lists {
-			if s.wants(method) && n.concerns(&s.caller, what[i]) {
+		if changes.all {
+			s.notifyAll()
+			continue
+		}
+		for i, method := range changes.lists {
+			if s.wants(method) && n.concerns(&s.caller, changes.what[i]) {
 				s.notify(mcp.Notification{Method: method})
 			}
 		}
 		s.notifyUpdated(updated)
+	}
+	if publish != nil && !local.empty() {
+		publish(local.encode())
 	}
 }
 
@@ -117,7 +157,7 @@ func (n *broadcaster) announced() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.armed = false
-	if len(n.lists) > 0 || len(n.uris) > 0 {
+	if !n.local.empty() || !n.remote.empty() {
 		n.arm()
 	}
 }
@@ -314,6 +354,14 @@ func (s *subscription) wants(method string) bool {
 		return s.resources
 	}
 	return method == mcp.NotificationResourceUpdated
+}
+
+// notifyAll notifies of all that the client subscribed to.
+func (s *subscription) notifyAll() {
+	for _, method := range []string{mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged} {
+		s.notify(mcp.Notification{Method: method})
+	}
+	s.notifyUpdated(slices.Sorted(maps.Keys(s.uris)))
 }
 
 func (s *subscription) notifyUpdated(uris []string) {

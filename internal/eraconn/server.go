@@ -203,6 +203,10 @@ func (s *Session) State() ([]byte, error) { return s.s.State() }
 // level and the subscriptions.
 func (s *Session) Update(state []byte) error { return s.s.Update(state) }
 
+// Ready counts the client as ready, as notifications/initialized does. Another
+// replica may have received that.
+func (s *Session) Ready() { s.s.Ready() }
+
 // Missed tells a client that changes may have been missed: it sends all
 // notifications of changes that the session is subscribed to.
 func (s *Session) Missed() { s.s.Missed() }

@@ -252,7 +252,7 @@ func (b *clusterBackend) drop(ctx context.Context, key string) error {
 // Hints to the other replicas, before the key of a session.
 const (
 	hintChanged   = "changed "   // its stored state has changed
-	hintListening = "listening " // its client has opened another stream of changes
+	hintListening = "listening " // its client has connected to another stream of changes, with its order
 )
 
 // hint handles a hint of another replica.
@@ -260,8 +260,11 @@ func (b *clusterBackend) hint(data []byte) {
 	if key, ok := strings.CutPrefix(string(data), hintChanged); ok {
 		b.s.reload(key)
 	}
-	if key, ok := strings.CutPrefix(string(data), hintListening); ok {
-		b.s.supersede(key)
+	if rest, ok := strings.CutPrefix(string(data), hintListening); ok {
+		number, key, _ := strings.Cut(rest, " ")
+		if order, err := strconv.ParseInt(number, 10, 64); err == nil {
+			b.s.supersede(key, order)
+		}
 	}
 }
 

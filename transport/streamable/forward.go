@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -241,17 +242,27 @@ func (s *sessions) resumeElsewhere(w http.ResponseWriter, r *http.Request, ses *
 	return true
 }
 
-// tellListening tells other replicas that the client of a session has opened a
-// stream of changes here.
-func (s *sessions) tellListening(ses *session) {
-	if b, ok := s.backend.(*clusterBackend); ok {
-		b.topic.Publish([]byte(hintListening + ses.id))
+// tellListening tells other replicas that the client of a session has connected
+// to a stream of changes here. The store orders the streams of a session.
+func (s *sessions) tellListening(ctx context.Context, st *stream) {
+	b, ok := s.backend.(*clusterBackend)
+	if !ok {
+		return
 	}
+	order, err := b.store.Set(ctx, "stream/"+st.ses.id, []byte(b.r.ID()), cluster.AnyVersion, b.ttl)
+	if err != nil {
+		s.h.opts.Logger.LogAttrs(ctx, slog.LevelError, "stream not announced", slog.Any("error", err))
+		return
+	}
+	st.mu.Lock()
+	st.order = max(st.order, order)
+	st.mu.Unlock()
+	b.topic.Publish([]byte(hintListening + strconv.FormatInt(order, 10) + " " + st.ses.id))
 }
 
-// supersede ends the stream of changes of a session whose client has opened one
-// elsewhere: a change must reach the client once.
-func (s *sessions) supersede(key string) {
+// supersede ends the stream of changes of a session whose client has connected to
+// a later one elsewhere: a change must reach the client once.
+func (s *sessions) supersede(key string, order int64) {
 	s.mu.Lock()
 	ses := s.live[key]
 	s.mu.Unlock()
@@ -265,9 +276,13 @@ func (s *sessions) supersede(key string) {
 		return
 	}
 	st.mu.Lock()
-	st.replaced = true
+	later := order > st.order
+	st.replaced = st.replaced || later
 	lingers := st.lingers
 	st.mu.Unlock()
+	if !later {
+		return
+	}
 	st.disconnect()
 	if lingers != nil {
 		st.abandon()

@@ -107,6 +107,9 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *clientConn, last
 	if !st.claim(v) {
 		return
 	}
+	if st.changes {
+		s.tellListening(ctx, st)
+	}
 	if !s.replay(ses, out, last) {
 		st.leave(v)
 		return
@@ -133,17 +136,20 @@ func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
 // that the client may have missed some.
 func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn, missed bool) {
 	out := &v.out
-	s.tellListening(ses)
 	st, isNew := s.changes(ses, v)
 	switch {
 	case st == nil:
 		refuse(out.w, http.StatusNotFound, noSession)
 		return
 	case isNew:
+		if s.h.opts.Cluster != nil {
+			ses.era.Ready()
+		}
 		st.detach = ses.era.Attach((*pushWriter)(st))
 	case !st.claim(v):
 		return
 	}
+	s.tellListening(ctx, st)
 	out.begin()
 	st.opened = false // each new client gets an id to resume from
 	st.open(out)

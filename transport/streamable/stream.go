@@ -53,6 +53,7 @@ type stream struct {
 	mu       sync.Mutex
 	client   *clientConn // nil while no client is connected
 	cancel   func()      // ends the call, or the wait for a disconnected client; may be nil
+	order    int64       // of a stream of changes, among those of its session at all replicas
 	replaced bool        // the client has opened another stream of changes elsewhere
 	lingers  *lingering  // set while changes are stored for a disconnected client
 	closed   bool        // no client can connect any more

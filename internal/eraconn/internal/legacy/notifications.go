@@ -25,6 +25,11 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 		s.pass(m)
 		return
 	}
+	s.Ready()
+}
+
+// Ready counts the client as ready to receive changes.
+func (s *Session) Ready() {
 	s.mu.Lock()
 	s.ready = s.rev != nil
 	s.early = s.opening != nil
