@@ -22,7 +22,8 @@
 //	 modern   headers agree with the body, then serve    exchange.go, headers.go
 //	 legacy   sessions and their requests                session.go, legacy.go, batch.go
 //	          streams, resumption, input requests        get.go, stream.go, inputrequests.go
-//	          stored state                               store.go, eventlog.go
+//	          stored state                               backend.go, store.go, eventlog.go
+//	          one of many replicas (Options.Cluster)     cluster.go, forward.go
 //	          without sessions (Options.Stateless)       stateless.go
 //	context   the context of a call                      context.go
 //	hijacked  streams that stay open                     hijack.go

@@ -8,9 +8,9 @@ import (
 )
 
 // A Store stores the sessions of legacy clients, and the events of their streams
-// for resumption. Instances of one service can share a Store. The state of calls
-// that require input is sealed into requestState and never stored. Many
-// goroutines call the methods, which must return quickly.
+// for resumption, for one process. Replicas use [Options].Cluster instead. The
+// state of calls that require input is sealed into requestState and never
+// stored. Many goroutines call the methods, which must return quickly.
 type Store interface {
 	// SaveSession stores the state of a session. It expires when ttl has
 	// passed since it was last loaded or saved.
