@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -35,7 +34,7 @@ type sessionTask struct {
 	cancelled bool            // the client was told so
 	ended     bool            // it is known to have ended
 	results   int             // tasks/result calls that are open
-	asking    map[string]bool // keys of input requests that the client is being asked
+	asking    map[string]bool // keys of input requests that the client is being asked by this process
 }
 
 const (
@@ -95,6 +94,10 @@ func (l *legacyClient) discover(ctx context.Context, c *mcp.Call) (mcp.Result, e
 func (l *legacyClient) add(t Task, own *Task) *sessionTask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.addLocked(t, own)
+}
+
+func (l *legacyClient) addLocked(t Task, own *Task) *sessionTask {
 	ttl := t.TTL
 	if ttl <= 0 {
 		ttl = 24 * time.Hour // the session forgets it; the server may keep it
@@ -152,12 +155,8 @@ func (l *legacyClient) find(ctx context.Context, c *mcp.Call, id string) (*Task,
 	if err != nil {
 		return nil, err
 	}
-	if t.Status.Final() {
-		l.mu.Lock()
-		if s := l.tasks[id]; s != nil {
-			s.ended = true
-		}
-		l.mu.Unlock()
+	if !l.seen(*t) {
+		l.adopt(ctx, c, *t)
 	}
 	if cancelled {
 		t.Status, t.Result, t.Error, t.InputRequests = Cancelled, nil, nil, nil
@@ -219,7 +218,7 @@ func (l *legacyClient) list(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	}
 	if c.Caller.Principal.Key() != "" {
 		res, err := request(ctx, l.server, c, methodList, in)
-		if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMethodNotFound {
+		if !isMethodNotFound(err) {
 			return l.projectList(ctx, c, res, err)
 		}
 	}
@@ -312,8 +311,8 @@ func (l *legacyClient) result(ctx context.Context, c *mcp.Call) (mcp.Result, err
 		if now.Status.Final() && (now.Status == Cancelled || now.Result != nil || now.Error != nil) {
 			return finalResult(now)
 		}
-		if open := l.openRequests(now, r.Answered); len(open) > 0 {
-			release := func() { l.release(t.ID, maps.Keys(open)) }
+		if open := l.openRequests(ctx, c, now, r.Answered); len(open) > 0 {
+			release := func() { l.release(c, t.ID, slices.Collect(maps.Keys(open))) }
 			return mcp.Result{}, &mcp.InputRequired{Requests: open, State: round{ID: t.ID, Answered: r.Answered}.state(), Abandon: release}
 		}
 		if now, err = w.next(ctx); err != nil {
@@ -364,32 +363,18 @@ func (l *legacyClient) isCancelled(id string) bool {
 // openRequests returns the input requests of a task that the client has not
 // been asked, with the metadata that says whose they are. They count as asked
 // until they are released.
-func (l *legacyClient) openRequests(t Task, answered []string) map[string]mcp.InputRequest {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (l *legacyClient) openRequests(ctx context.Context, c *mcp.Call, t Task, answered []string) map[string]mcp.InputRequest {
+	var keys []string
+	for key := range t.InputRequests {
+		if !slices.Contains(answered, key) {
+			keys = append(keys, key)
+		}
+	}
 	open := map[string]mcp.InputRequest{}
-	for key, q := range t.InputRequests {
-		s := l.tasks[t.ID]
-		if slices.Contains(answered, key) || s != nil && s.asking[key] {
-			continue
-		}
-		if s != nil {
-			s.asking[key] = true
-		}
-		open[key] = related(q, t.ID)
+	for _, key := range l.claim(ctx, c, t.ID, keys) {
+		open[key] = related(t.InputRequests[key], t.ID)
 	}
 	return open
-}
-
-// release forgets that the client is being asked.
-func (l *legacyClient) release(id string, keys iter.Seq[string]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.tasks[id]; s != nil {
-		for key := range keys {
-			delete(s.asking, key)
-		}
-	}
 }
 
 // related adds to an input request which task it belongs to.
@@ -418,5 +403,6 @@ func (l *legacyClient) respond(ctx context.Context, c *mcp.Call, id string) (*Ta
 	if _, err := request(ctx, l.server, c, MethodUpdate, UpdateParams{ID: id, InputResponses: c.InputResponses}); err != nil {
 		return nil, err
 	}
+	l.forget(id, slices.Collect(maps.Keys(c.InputResponses)))
 	return get(ctx, l.server, c, id)
 }

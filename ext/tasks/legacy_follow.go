@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -85,12 +84,12 @@ func (l *legacyClient) askOnce(ctx context.Context, c *mcp.Call, id string) (mor
 	if err != nil || t.Status != InputRequired {
 		return true // it ends when the task has another status
 	}
-	key, q, ok := l.claim(*t)
-	if !ok {
-		return true // a call asks, or will
+	key := l.claimOne(ctx, c, *t)
+	if key == "" {
+		return true // a call asks, or will, here or in another process
 	}
-	defer l.release(id, slices.Values([]string{key}))
-	response, err := l.session.Ask(ctx, q)
+	defer l.release(c, id, []string{key})
+	response, err := l.session.Ask(ctx, related(t.InputRequests[key], id))
 	switch e, refused := errors.AsType[*mcp.Error](err); {
 	case ctx.Err() != nil:
 		return false
@@ -113,19 +112,20 @@ func (l *legacyClient) askOnce(ctx context.Context, c *mcp.Call, id string) (mor
 	}
 }
 
-// claim chooses an input request that no call asks, and marks it.
-func (l *legacyClient) claim(t Task) (key string, q mcp.InputRequest, ok bool) {
+// claimOne chooses an input request that no call asks, and claims it; "" if there
+// is none.
+func (l *legacyClient) claimOne(ctx context.Context, c *mcp.Call, t Task) string {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	s := l.tasks[t.ID]
-	if s == nil || s.results > 0 {
-		return "", q, false
+	calls := s == nil || s.results > 0
+	l.mu.Unlock()
+	if calls {
+		return ""
 	}
-	for key, q := range t.InputRequests {
-		if !s.asking[key] {
-			s.asking[key] = true
-			return key, related(q, t.ID), true
+	for key := range t.InputRequests {
+		if len(l.claim(ctx, c, t.ID, []string{key})) > 0 {
+			return key
 		}
 	}
-	return "", q, false
+	return ""
 }

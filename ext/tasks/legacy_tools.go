@@ -96,7 +96,7 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	}
 	t := Task{}
 	if res.Type != ResultType {
-		t = l.keep(withMeta(res.Body, res.Meta), duration(in.TTL))
+		t, err = l.keep(ctx, call, withMeta(res.Body, res.Meta), duration(in.TTL))
 	} else if err = res.Decode(&t); err == nil {
 		l.add(t, nil)
 	}
@@ -160,15 +160,30 @@ func undeclare(c *mcp.Call) *mcp.Call {
 }
 
 // keep makes the result of a call that was no task one, since the client expects
-// that. A task begins with the status working.
-func (l *legacyClient) keep(body json.RawMessage, ttl time.Duration) Task {
-	if ttl <= 0 {
+// that. A task begins with the status working. The server keeps it if other
+// processes serve the session, too.
+func (l *legacyClient) keep(ctx context.Context, c *mcp.Call, body json.RawMessage, ttl time.Duration) (t Task, err error) {
+	if ttl <= 0 || ttl > maxOwnTTL {
 		ttl = maxOwnTTL
 	}
+	res, err := request(within(ctx), l.server, c, methodKeep, keepParams{Result: body, TTLMs: ttl.Milliseconds()})
+	if err == nil {
+		if err = res.Decode(&t); err == nil {
+			l.add(t, nil)
+		}
+	}
+	if !isMethodNotFound(err) {
+		return t, err
+	}
 	now := time.Now()
-	t := Task{ID: rand.Text(), Status: Completed, CreatedAt: now, LastUpdatedAt: now, TTL: min(ttl, maxOwnTTL), PollInterval: time.Second, Result: body}
-	l.add(t, &t)
-	created := t
-	created.Status, created.Result = Working, nil
-	return created
+	t = Task{ID: rand.Text(), Status: Completed, CreatedAt: now, LastUpdatedAt: now, TTL: ttl, PollInterval: time.Second, Result: body}
+	own := t
+	l.add(t, &own)
+	t.Status, t.Result = Working, nil
+	return t, nil
+}
+
+func isMethodNotFound(err error) bool {
+	e, ok := errors.AsType[*mcp.Error](err)
+	return ok && e.Code == mcp.CodeMethodNotFound
 }

@@ -104,6 +104,7 @@ func NewManager(s *server.Server, o *Options) (*Manager, error) {
 		ID: ExtensionID,
 		Methods: map[string]mcp.HandlerFunc{
 			MethodGet: bounded(m.get), MethodUpdate: bounded(m.update), MethodCancel: bounded(m.cancel), methodList: bounded(m.list),
+			methodKeep: m.forSessions(m.keep), methodAsk: m.forSessions(m.ask),
 		},
 		Subscriptions: map[string]server.SubscribeFunc{Filter: m.subscribe},
 	})
@@ -441,6 +442,16 @@ func (m *Manager) create(ctx context.Context, r *Record, work *run) error {
 		return nil
 	}
 	m.running.Delete(r.Task.ID)
+	if !errors.Is(err, ErrTooMany) && !errors.Is(err, ErrFull) {
+		// The store may have it all the same.
+		m.suspect(r.Task.ID, suspect{notStarted: true})
+		m.spawn(func() { m.recover(r.Task.ID) })
+	}
+	return m.refused(err)
+}
+
+// refused returns the error for the client of a task that could not be created.
+func (m *Manager) refused(err error) error {
 	switch {
 	case errors.Is(err, ErrTooMany):
 		return mcp.Errorf(mcp.CodeInternal, "too many tasks: %d exist, the limit; wait until some have expired", m.opts.MaxTasks)
@@ -448,10 +459,12 @@ func (m *Manager) create(ctx context.Context, r *Record, work *run) error {
 		m.opts.Log.Error("tasks: create a task", "error", err)
 		return mcp.Errorf(mcp.CodeInternal, "the task store is full; try again later")
 	}
-	// The store may have it all the same.
-	m.suspect(r.Task.ID, suspect{notStarted: true})
-	m.spawn(func() { m.recover(r.Task.ID) })
 	return m.failed("create a task", err)
+}
+
+// tooLarge returns the error of a task whose result or error is too large.
+func (m *Manager) tooLarge(what string, n int) *mcp.Error {
+	return mcp.Errorf(mcp.CodeInternal, "the %s has %d bytes; at most %d are kept", what, n, m.opts.MaxResult)
 }
 
 // failed logs an error of the store and returns the one for the client.

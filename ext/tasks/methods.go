@@ -151,6 +151,7 @@ func (r *Record) respond(responses map[string]json.RawMessage) (changed bool) {
 			continue
 		}
 		delete(r.Task.InputRequests, key)
+		delete(r.Asking, key)
 		if r.Responses == nil {
 			r.Responses = map[string]json.RawMessage{}
 		}

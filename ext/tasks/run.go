@@ -388,7 +388,7 @@ func (r *run) outcome(s served, cause error) outcome {
 	}
 	switch {
 	case s.err == nil && len(s.res.Body) > most:
-		return fail("the result has %d bytes; at most %d are kept", len(s.res.Body), most)
+		return failure(r.m.tooLarge("result", len(s.res.Body)))
 	case s.err == nil && s.res.Body == nil:
 		return outcome{status: Completed, result: json.RawMessage("{}")}
 	case s.err == nil && mcp.Unmarshal(s.res.Body, new(json.RawMessage)) != nil:
@@ -406,7 +406,7 @@ func (r *run) outcome(s served, cause error) outcome {
 		return fail("the task failed")
 	}
 	if n := len(e.Message) + len(e.Data); n > most {
-		return fail("the error has %d bytes; at most %d are kept", n, most)
+		return failure(r.m.tooLarge("error", n))
 	}
 	return failure(e)
 }

@@ -96,13 +96,16 @@ type Record struct {
 	// Responses holds the responses to input requests of the current round, by
 	// key.
 	Responses map[string]json.RawMessage `json:"responses,omitzero"`
+	// Asking says by whom a client of an older revision is being asked for
+	// input, by the key of the request.
+	Asking map[string]string `json:"asking,omitzero"`
 }
 
 // Clone returns a copy that shares no map with r.
 func (r *Record) Clone() *Record {
 	c := *r
 	c.Task.InputRequests = maps.Clone(r.Task.InputRequests)
-	c.Responses = maps.Clone(r.Responses)
+	c.Responses, c.Asking = maps.Clone(r.Responses), maps.Clone(r.Asking)
 	c.Task.Result = slices.Clone(r.Task.Result)
 	c.Call = slices.Clone(r.Call)
 	if r.Task.Error != nil {
@@ -173,7 +176,7 @@ func (r *Record) finish(o outcome) bool {
 	}
 	t := &r.Task
 	t.Status, t.StatusMessage, t.Result, t.Error = o.status, o.message, o.result, o.failure
-	t.InputRequests, r.Responses, r.Call = nil, nil, nil
+	t.InputRequests, r.Responses, r.Asking, r.Call = nil, nil, nil, nil
 	return true
 }
 

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,7 @@ type follower struct {
 	mu      sync.Mutex
 	dirty   bool
 	sending bool
-	sent    int64       // the version that was sent last
+	sent    []byte      // the state that was sent last
 	timer   *time.Timer // calls changed
 }
 
@@ -100,13 +101,12 @@ func (f *follower) send() {
 			f.again(time.Second)
 			continue
 		}
-		if r.Version == f.sent {
+		params, err := mcp.Marshal(r.Task)
+		if err != nil || bytes.Equal(params, f.sent) {
 			continue
 		}
-		f.sent = r.Version
-		if params, err := mcp.Marshal(r.Task); err == nil {
-			f.notify(mcp.Notification{Method: Notification, Params: params})
-		}
+		f.sent = params
+		f.notify(mcp.Notification{Method: Notification, Params: params})
 	}
 }
 

@@ -310,3 +310,27 @@ func TestRoundOfAConnectionBeginsAgain(t *testing.T) {
 		}
 	})
 }
+
+// A result that comes after another server has taken over the task is dropped.
+func TestLateResultOfALostTaskIsDropped(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := &tasks.Memory{}
+		a := newMember(t, store).repeatable(func(context.Context, *mcp.Call) (string, error) {
+			time.Sleep(9 * time.Second) // whatever its context says
+			return "by a", nil
+		})
+		b := newMember(t, store).repeatable(sleeps("by b"))
+		id := a.start()
+		a.away.Store(true)
+		time.Sleep(20 * time.Second)
+		a.away.Store(false)
+		time.Sleep(10 * time.Second)
+		if got := a.get(id); got.Status != tasks.Working || b.runs.Load() != 1 {
+			t.Errorf("while b runs it: %+v", got)
+		}
+		time.Sleep(time.Minute)
+		if got := a.get(id); !strings.Contains(string(got.Result), "by b") {
+			t.Errorf("at the end: %+v, %s", got, got.Result)
+		}
+	})
+}

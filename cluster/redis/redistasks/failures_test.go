@@ -307,3 +307,28 @@ func TestOpenWithoutRedis(t *testing.T) {
 		t.Errorf("without Redis: %v", err)
 	}
 }
+
+// A process that died just after it had taken over a task has not lost it: the
+// index of the process before leads to it.
+func TestIndexOfTakenOverTasksIsMended(t *testing.T) {
+	s := redistest.Start(t, nil)
+	store, ctx := open(t, s.URL, redis.Options{}), t.Context()
+	r := record("a")
+	if err := errors.Join(store.Renew(ctx, "r", time.Hour), store.Renew(ctx, "r2", time.Hour), store.Create(ctx, r, 10), store.Renew(ctx, "r", 0)); err != nil {
+		t.Fatal(err)
+	}
+	r.Runner = "r2"
+	if err := store.Update(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	s.Do("DEL", "tenon:runs:{r2}") // it died before it wrote that
+	if all, err := store.Interrupted(ctx, 10); err != nil || len(all) != 0 {
+		t.Errorf("while the second process lives: %q, %v", all, err)
+	}
+	if err := store.Renew(ctx, "r2", 0); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := store.Interrupted(ctx, 10); err != nil || len(all) != 1 {
+		t.Errorf("after its end: %q, %v", all, err)
+	}
+}

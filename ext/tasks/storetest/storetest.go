@@ -61,7 +61,7 @@ func record(id, owner string) *tasks.Record {
 			InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: []byte(`{"message":"ok?"}`)}},
 		},
 		Owner: owner, Tool: "render", Expires: now.Add(time.Hour), Runner: "r1", Attempts: 2, Call: json.RawMessage(`{"params":{}}`),
-		Responses: map[string]json.RawMessage{"j": json.RawMessage(`{"action":"decline"}`)},
+		Responses: map[string]json.RawMessage{"j": json.RawMessage(`{"action":"decline"}`)}, Asking: map[string]string{"k": "r2"},
 	}
 }
 
