@@ -5,6 +5,8 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -302,4 +304,41 @@ func TestEmptiedRedis(t *testing.T) {
 	before := epochOf(t, s)
 	server.Do("FLUSHALL")
 	eventually(t, "the epoch changes", func() bool { return epochOf(t, s) != before })
+}
+
+// A store that finds its primary by Sentinel goes on with the replica that
+// replaces it.
+func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
+	primary := redistest.Start(t, nil)
+	host, port, _ := net.SplitHostPort(primary.Addr)
+	replica := redistest.Start(t, &redistest.Options{Config: []string{
+		"replicaof " + host + " " + port, "masterauth \"" + redistest.Password + "\"",
+	}})
+	sentinel := redistest.StartSentinel(t, primary)
+	s := open(t, "redis://:"+url.QueryEscape(redistest.Password)+"@"+sentinel.Addr+"?master=main", nil)
+	events := make(chan string, 100)
+	stop, err := s.Subscribe(t.Context(), "t", func(data []byte) { events <- string(data) }, func() {})
+	must(t, err)
+	defer stop()
+	eventually(t, "the replica follows", func() bool {
+		return strings.Contains(replica.Do("INFO", "replication"), "master_link_status:up")
+	})
+	set(t, s, "k", "v")
+	if got := primary.Do("WAIT", "1", "10000"); got != ":1" {
+		t.Fatalf("%s replicas have the value", got)
+	}
+	eventually(t, "the sentinel knows the replica", func() bool {
+		return strings.Contains(sentinel.Do("SENTINEL", "REPLICAS", "main"), replica.Addr)
+	})
+	primary.Kill()
+	loses(t, s)
+	recovers(t, s)
+	if value, _, err := s.Get(t.Context(), "k", 0); string(value) != "v" || err != nil {
+		t.Errorf("%q, %v after the failover", value, err)
+	}
+	eventually(t, "the subscription goes on", func() bool {
+		_ = s.Publish(t.Context(), "t", []byte("again"))
+		return len(events) > 0
+	})
 }

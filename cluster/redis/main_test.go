@@ -2,8 +2,9 @@ package redis_test
 
 import (
 	"flag"
-	"os"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/leaktest"
 )
 
 // TestMain lets tests that mostly wait for the clock of a real server run at the
@@ -13,5 +14,5 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	leaktest.Main(m)
 }

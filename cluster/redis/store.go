@@ -128,7 +128,7 @@ func (s *Store) configure() {
 	o.Sentinel.Dialer = o.Dialer
 	o.ConnWriteTimeout = s.timeout
 	o.ReadBufferEachConn, o.WriteBufferEachConn = bufferSize, bufferSize
-	o.PipelineMultiplex = 1 // two connections
+	o.PipelineMultiplex = -1 // one connection, which fails and recovers as a whole
 	o.DisableCache = true
 	o.DisableRetry = true // the outage decides when to try again
 	o.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, c *tls.Config) (net.Conn, error) {

@@ -41,7 +41,7 @@ func TestMiniredis(t *testing.T) {
 		now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC) // not that of the process
 		m.SetTime(now)
 		return storetest.Subject{
-			Open: func() cluster.Store { return open(t, "redis://"+m.Addr(), nil) },
+			Open: func() cluster.Store { return open(t, "redis://"+m.Addr(), &redis.Options{Timeout: 30 * time.Second}) },
 			Advance: func(d time.Duration) {
 				now = now.Add(d)
 				m.SetTime(now)

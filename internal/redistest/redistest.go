@@ -45,9 +45,10 @@ type Server struct {
 	// Dir has the server's files.
 	Dir string
 
-	t    testing.TB
-	o    Options
-	path string
+	t        testing.TB
+	o        Options
+	path     string
+	sentinel bool
 
 	mu  sync.Mutex
 	cmd *exec.Cmd // nil while it does not run
@@ -57,10 +58,32 @@ type Server struct {
 // installed, it calls [needtest.Missing].
 func Start(t testing.TB, o *Options) *Server {
 	t.Helper()
-	s := &Server{t: t, path: needtest.Program(t, "redis-server"), Dir: t.TempDir()}
+	s := &Server{t: t}
 	if o != nil {
 		s.o = *o
 	}
+	s.launch()
+	return s
+}
+
+// StartSentinel starts a sentinel that knows a primary by the name "main", and
+// makes a replica of it the primary when it is gone.
+func StartSentinel(t testing.TB, primary *Server) *Server {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(primary.Addr)
+	s := &Server{t: t, sentinel: true, o: Options{Config: []string{
+		"sentinel monitor main " + host + " " + port + " 1", "sentinel auth-pass main \"" + Password + "\"",
+		"sentinel down-after-milliseconds main 1000", "sentinel failover-timeout main 5000",
+	}}}
+	s.launch()
+	return s
+}
+
+// launch starts the server at a free address.
+func (s *Server) launch() {
+	t := s.t
+	t.Helper()
+	s.path, s.Dir = needtest.Program(t, "redis-server"), t.TempDir()
 	if s.o.TLS {
 		writeCertificates(t, s.Dir)
 	}
@@ -76,7 +99,6 @@ func Start(t testing.TB, o *Options) *Server {
 		}
 	}
 	s.URL = s.WithUser("", Password)
-	return s
 }
 
 // WithUser returns a URL with another user and password.
@@ -120,11 +142,15 @@ func (s *Server) start() error {
 	} else {
 		lines = append(lines, "save \"\"", "appendonly no")
 	}
-	config := s.file("redis.conf")
-	if err := os.WriteFile(config, []byte(strings.Join(append(lines, s.o.Config...), "\n")+"\n"), 0o600); err != nil {
+	said, args := "Ready to accept connections", []string{s.file("redis.conf")}
+	if s.sentinel {
+		said, args = "+monitor master", append(args, "--sentinel")
+		lines = []string{"bind 127.0.0.1", "port " + port, "protected-mode no", "dir \"" + s.Dir + "\""}
+	}
+	if err := os.WriteFile(args[0], []byte(strings.Join(append(lines, s.o.Config...), "\n")+"\n"), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.Command(s.path, config)
+	cmd := exec.Command(s.path, args...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -133,7 +159,7 @@ func (s *Server) start() error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	if err := ready(stdout); err != nil {
+	if err := ready(stdout, said); err != nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return err
@@ -144,16 +170,16 @@ func (s *Server) start() error {
 	return nil
 }
 
-// ready reads the log of a server until it says that it accepts connections; the
-// rest is discarded.
-func ready(log io.Reader) error {
+// ready reads the log of a server until it says that it is ready; the rest is
+// discarded.
+func ready(log io.Reader, said string) error {
 	answer := make(chan error, 1)
 	go func() {
 		var text bytes.Buffer
 		lines := bufio.NewScanner(log)
 		for lines.Scan() {
 			fmt.Fprintln(&text, lines.Text())
-			if strings.Contains(lines.Text(), "Ready to accept connections") {
+			if strings.Contains(lines.Text(), said) {
 				answer <- nil
 				_, _ = io.Copy(io.Discard, log)
 				return
