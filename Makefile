@@ -97,7 +97,7 @@ login: ## a login with a real authorization server in a real browser
 page: ## the page in a real browser
 	@echo "== the page (axe-core goes to test/page/node/node_modules, the browser is Debian's chromium)"
 	@./test/page/install.sh
-	@cd test/page && MUST_RUN=1 $(GO) test -timeout 20m ./...
+	@cd test/page && MUST_RUN=1 $(GO) test -count=1 -timeout 20m ./...
 
 bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era

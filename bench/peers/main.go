@@ -6,6 +6,7 @@
 //	go run ./peers                 everything, five rounds, writes ../docs
 //	go run ./peers -quick          a look, in a minute or two; writes nothing
 //	go run ./peers -only http -peers tenon,floorscan
+//	go run ./peers -only '^bridge$' -update     replaces these tables in ../docs
 //
 // It is run in the folder bench.
 package main
@@ -29,6 +30,7 @@ func main() {
 	length := flag.Duration("length", 0, "how long one measurement takes; 0 means 1.2 s")
 	only := flag.String("only", "", "a regular expression for the names of scenarios")
 	who := flag.String("peers", "", "names of peers, with commas; empty means all")
+	update := flag.Bool("update", false, "with -only: replace the tables of these scenarios in benchmarks.md")
 	docs := flag.String("docs", filepath.Join("..", "docs"), "the folder to write benchmarks.md and its charts into; empty means print only")
 	flag.Parse()
 	o := thorough
@@ -45,8 +47,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	if *update && (*only == "" || *who != "" || *fast) {
+		log.Fatal("-update needs -only, and all peers at full length")
+	}
+	part := *docs
 	if *only != "" || *who != "" {
-		*docs = "" // a part is not worth keeping
+		*docs = "" // a part is not worth keeping, unless it is asked for
 	}
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
@@ -63,6 +69,11 @@ func main() {
 		}
 	}
 	rep.bars(os.Stdout)
+	if *update {
+		if err := rep.update(part); err != nil {
+			log.Fatal(err)
+		}
+	}
 	if *docs != "" {
 		if err := rep.write(*docs); err != nil {
 			log.Fatal(err)

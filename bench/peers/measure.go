@@ -47,6 +47,10 @@ func underLoad(r *process, p *peer, o *options, size int, run func(time.Duration
 		return nil, err
 	}
 	self, cpu, all, start := cpuTime(0), cpuTime(pid), busy(), time.Now()
+	var kids time.Duration
+	if r.children {
+		kids = childrenTime(pid)
+	}
 	took, err := run(o.length)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,10 @@ func underLoad(r *process, p *peer, o *options, size int, run func(time.Duration
 	wall := time.Since(start)
 	spent := cpuTime(pid) - cpu
 	own := cpuTime(0) - self
-	others := busy() - all - spent - own
+	if r.children {
+		kids = childrenTime(pid) - kids
+	}
+	others := busy() - all - spent - own - kids
 	after, err := r.counters(false)
 	if err != nil {
 		return nil, err
@@ -71,6 +78,9 @@ func underLoad(r *process, p *peer, o *options, size int, run func(time.Duration
 		"p99":     float64(took[len(took)*99/100]) / 1e3,
 		"rss":     status(pid, "VmRSS") / 1024,
 		"foreign": max(0, 100*others.Seconds()/wall.Seconds()/float64(runtime.NumCPU())),
+	}
+	if r.children {
+		s["childcpu"] = float64(kids) / 1e3 / n
 	}
 	if r.stats != nil && p.script == "" {
 		s["allocs"] = float64(after.Mallocs-before.Mallocs) / n

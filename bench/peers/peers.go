@@ -15,7 +15,8 @@ type peer struct {
 	floor  bool
 
 	onlyStart   bool // measured only in how it starts
-	onlyGateway bool // measured only as a gateway; it does not tell its counters
+	onlyGateway bool // measured only as a gateway or bridge; it does not tell its counters
+	onlyBridge  bool // measured only as a bridge from stdio to HTTP
 
 	argv []string
 }
@@ -24,6 +25,8 @@ var peers = []*peer{
 	{name: "tenon", what: "Tenon, this working copy"},
 	{name: "tenonstdio", what: "Tenon in a program that serves stdio only, and so does not link net/http", onlyStart: true},
 	{name: "tenongateway", what: "`tenon gateway` with a router, rules, limits, an audit log and pins", onlyGateway: true},
+	{name: "supergateway", what: "supergateway 4.0.0 on Node 22.23.3, with sessions (`--stateful`)", script: "../bridges/node_modules/supergateway/dist/index.js", onlyBridge: true},
+	{name: "mcp-proxy", what: "mcp-proxy 6.7.19 (npm) on Node 22.23.3", script: "../bridges/node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs", onlyBridge: true},
 	{name: "gosdk", what: "github.com/modelcontextprotocol/go-sdk v1.8.0 (the official SDK)"},
 	{name: "mcpgo", what: "github.com/mark3labs/mcp-go v1.2.1, with its defaults, which check neither arguments nor results"},
 	{name: "ts1", what: "@modelcontextprotocol/sdk 1.32.2 on Node 22.23.3", script: "ts1.mjs", legacy: true},
@@ -58,18 +61,18 @@ func build(dir string) error {
 	node := filepath.Join("peers", "node", "node_modules", ".bin", "node")
 	_, missing := os.Stat(node)
 	for _, p := range peers {
-		switch {
-		case p.script == "":
+		script := filepath.Join("peers", "node", p.script)
+		if p.script == "" {
 			p.argv = []string{filepath.Join(dir, p.name)}
-		case missing == nil:
-			p.argv = []string{node, "--expose-gc", filepath.Join("peers", "node", p.script)}
+		} else if _, err := os.Stat(script); err == nil && missing == nil {
+			p.argv = []string{node, "--expose-gc", script}
 		}
 	}
 	return nil
 }
 
 // servesAll reports whether a peer can be measured in more than one way.
-func (p *peer) servesAll() bool { return !p.onlyStart && !p.onlyGateway }
+func (p *peer) servesAll() bool { return !p.onlyStart && !p.onlyGateway && !p.onlyBridge }
 
 func (p *peer) command(args ...string) *exec.Cmd {
 	return exec.Command(p.argv[0], append(p.argv[1:len(p.argv):len(p.argv)], args...)...)

@@ -22,7 +22,9 @@ type process struct {
 	out   *bufio.Reader
 	stats *bufio.ReadWriter
 	dir   string
-	end   *time.Timer // a server that hangs costs its measurement and not the run
+	// children has the processor time of the processes that it starts measured, too.
+	children bool
+	end      *time.Timer // a server that hangs costs its measurement and not the run
 }
 
 // start starts a program of a peer and waits until it can be asked. With serve
@@ -102,17 +104,7 @@ func startGateway(p *peer, before *process, env ...string) (*process, error) {
 	r.cmd = p.command("gateway", "--addr", r.addr, "--log-level", "error")
 	r.cmd.Env = append(append(os.Environ(), "TENON_CONFIG_DIR="+dir), env...)
 	r.cmd.Dir = dir
-	r.cmd.Stderr = os.Stderr
-	if err := r.cmd.Start(); err != nil {
-		return nil, err
-	}
-	r.end = time.AfterFunc(3*time.Minute, func() { r.cmd.Process.Kill() })
-	c, err := reach("tcp", r.addr)
-	if err != nil {
-		r.stop()
-		return nil, err
-	}
-	return r, c.Close()
+	return r, r.launch()
 }
 
 func (r *process) stop() {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +20,20 @@ func cpuTime(pid int) time.Duration {
 		return 0
 	}
 	return time.Duration(t.Nano())
+}
+
+// children returns the processes that a process has started and that run.
+func children(pid int) (all []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range files {
+		raw, _ := os.ReadFile(file)
+		for _, field := range strings.Fields(string(raw)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
 }
 
 // status reads a size in KiB, such as VmRSS or VmHWM.

@@ -28,6 +28,7 @@ var metrics = map[string]struct{ head, format string }{
 	"count":      {"how many", "%.0f"},
 	"ms":         {"ms", "%.2f"},
 	"startcpu":   {"CPU ms", "%.2f"},
+	"childcpu":   {"CPU µs of children", "%.1f"},
 	"size":       {"binary MiB", "%.2f"},
 	"wall":       {"µs", "%.1f"},
 }
@@ -74,7 +75,10 @@ func (r *results) table(w io.Writer) {
 	if s.about != "" {
 		fmt.Fprintf(w, "%s\n\n", s.about)
 	}
-	bases := []string{"floorscan", "floorjson", "gosdk"}
+	bases := s.bases
+	if len(bases) == 0 {
+		bases = []string{"floorscan", "floorjson", "gosdk"}
+	}
 	head, rule := "| peer |", "|---|"
 	for _, c := range s.cols {
 		head, rule = head+" "+metrics[c].head+" |", rule+"---:|"

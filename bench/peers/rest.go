@@ -18,15 +18,15 @@ import (
 // atRest are the scenarios that are not a load on a server.
 func atRest() []*scenario {
 	return []*scenario{
-		{name: "sessions", title: "Idle sessions of 2025-11-25", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: func(p *peer) bool { return p.onlyStart }, run: idleSessions,
+		{name: "sessions", title: "Idle sessions of 2025-11-25", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: func(p *peer) bool { return p.onlyStart || p.onlyBridge }, run: idleSessions,
 			about: "Sessions that were opened and say nothing more. Resident memory after a collection, for each."},
 		{name: "streams", title: "Open streams of 2025-11-25", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: notServing, run: streams(false),
 			about: "Sessions that listen (GET), beyond what the sessions take. floorjson is a bare stream of net/http that has sent one event; floorscan takes the connection over."},
 		{name: "streams-modern", title: "Open streams of 2026-07-28", rest: true, main: "kib", cols: []string{"kib", "goroutines", "count"}, skip: modernOnly, run: streams(true),
 			about: "`subscriptions/listen`, open."},
-		{name: "start", title: "Start to first answer, stdio", main: "ms", cols: []string{"ms", "startcpu", "size"}, skip: func(p *peer) bool { return p.onlyGateway }, run: starts(0),
+		{name: "start", title: "Start to first answer, stdio", main: "ms", cols: []string{"ms", "startcpu", "size"}, skip: func(p *peer) bool { return p.onlyGateway || p.onlyBridge }, run: starts(0),
 			about: "From starting the process to the answer to initialize, with the few tools that all programs have. Size is that of the stripped binary."},
-		{name: "start-1000", title: "Start to first answer with 1,000 tools, stdio", main: "ms", cols: []string{"ms", "startcpu"}, skip: func(p *peer) bool { return p.name == "empty" || p.onlyGateway }, run: starts(1000)},
+		{name: "start-1000", title: "Start to first answer with 1,000 tools, stdio", main: "ms", cols: []string{"ms", "startcpu"}, skip: func(p *peer) bool { return p.name == "empty" || p.onlyGateway || p.onlyBridge }, run: starts(1000)},
 		{name: "client", title: "Calls of a client, HTTP", main: "cpu", cols: []string{"cpu", "wall", "allocs", "bytes"}, skip: func(p *peer) bool { return !p.servesAll() || p.name == "floorscan" }, run: clientCalls,
 			about: "Typed calls one after another, each client against the scanning floor; the costs of the client's process. floorjson is net/http and encoding/json."},
 		{name: "memory", title: "Client and server in one process", main: "wall", cols: []string{"wall", "cpu", "allocs", "bytes"}, skip: func(p *peer) bool { return p.floor || !p.servesAll() || p.script != "" }, run: inMemory("-memory"),
@@ -34,6 +34,8 @@ func atRest() []*scenario {
 		{name: "memory-modern", title: "Client and server in one process, 2026-07-28", main: "wall", cols: []string{"wall", "cpu", "allocs", "bytes"}, skip: func(p *peer) bool { return p.name != "tenon" }, run: inMemory("-memory", "-modern")},
 		{name: "gateway", title: "A gateway hop, HTTP, 32 connections", main: "cpu", cols: loadCols, skip: func(p *peer) bool { return p.script != "" || p.onlyStart || p.name == "floorscan" }, run: gateway,
 			about: "A server that hands calls on to the scanning floor; the costs of the hop alone. tenon is a connection served as a Handler, tenongateway the whole command. floorjson is the reverse proxy of net/http/httputil, which reads no message."},
+		{name: "bridge", title: "A stdio server over HTTP, 8 sessions", main: "cpu", bases: []string{"tenongateway"}, cols: []string{"cpu", "childcpu", "rate", "p50", "p99", "rss"}, skip: func(p *peer) bool { return !p.onlyGateway && !p.onlyBridge }, run: bridge,
+			about: "The scanning floor on stdio, served over HTTP: calls of 2025-11-25 in 8 sessions. The costs of the program, and apart from it those of the processes that it starts: supergateway starts one for each session, the others one in all. tenongateway has `--names plain` and its defaults, so it records each call in the audit log."},
 	}
 }
 

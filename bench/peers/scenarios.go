@@ -9,6 +9,7 @@ type scenario struct {
 	about string
 	main  string // the metric that ratios and charts are about
 	cols  []string
+	bases []string // the peers that others are compared with; empty means floors and the official SDK
 	skip  func(p *peer) bool
 	rest  bool // measured without load: less often, for it is steady
 	run   func(p *peer, o *options) (sample, error)

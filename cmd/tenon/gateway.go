@@ -52,6 +52,11 @@ sets: selections with a URL of their own, such as /mcp/dev. With --search client
 get two tools, search and invoke, instead of all. --from uses the servers of another
 program's configuration.
 
+Without authorization it serves this machine only. --auth-issuer accepts the tokens
+of an OAuth authorization server, --auth-token one fixed token, and API keys are
+made with "tenon gateway keys". Rules and limits in tenon.json say who may use what.
+Behind a proxy that ends TLS, --public-url is the URL that clients use.
+
 The configuration is read again when its files change or on SIGHUP, without an
 effect on open calls. On SIGTERM open calls have the time of --drain to end. An
 interrupt ends the gateway at once.`,

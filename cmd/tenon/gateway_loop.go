@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -37,13 +38,16 @@ const (
 type loopGuard struct {
 	id     string
 	starts []string // the gateways that have started this one
+	alone  []string // the header if no gateway calls this one
 
 	mu     sync.Mutex
 	before map[string]time.Time // when a gateway has called last, by id
 }
 
 func newLoopGuard() *loopGuard {
-	return &loopGuard{id: rand.Text(), starts: gatewayPath(), before: map[string]time.Time{}}
+	g := &loopGuard{id: rand.Text(), starts: gatewayPath(), before: map[string]time.Time{}}
+	g.alone = []string{g.variable()}
+	return g
 }
 
 // gatewayPath returns the gateways that have started this one.
@@ -56,10 +60,13 @@ func splitIDs(text string) []string {
 // variable returns the value of pathVariable for programs behind this gateway.
 func (g *loopGuard) variable() string { return strings.Join(append([]string{g.id}, g.starts...), ",") }
 
-// header returns the value of loopHeader for requests of this gateway.
-func (g *loopGuard) header(now time.Time) string {
+// header returns the values of loopHeader for requests of this gateway.
+func (g *loopGuard) header(now time.Time) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(g.before) == 0 {
+		return g.alone
+	}
 	ids := append([]string{g.id}, g.starts...)
 	for id, last := range g.before {
 		if now.Sub(last) > beforeLife {
@@ -68,7 +75,7 @@ func (g *loopGuard) header(now time.Time) string {
 		}
 		ids = append(ids, id)
 	}
-	return strings.Join(ids, ",")
+	return []string{strings.Join(ids, ",")}
 }
 
 // record notes the gateways that a request has passed. It reports false if this one
@@ -110,9 +117,10 @@ type loopTransport struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *loopTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set(loopHeader, t.guard.header(time.Now()))
-	return t.Transport.RoundTrip(r)
+	with := *r
+	with.Header = maps.Clone(r.Header)
+	with.Header[loopHeader] = t.guard.header(time.Now())
+	return t.Transport.RoundTrip(&with)
 }
 
 // isOwn reports whether an entry leads back to this gateway, as the configuration

@@ -110,16 +110,16 @@ func TestGatewaysInACircle(t *testing.T) {
 // without a restart.
 func TestLoopGuardForgets(t *testing.T) {
 	a, b, now := newLoopGuard(), newLoopGuard(), time.Now()
-	if !b.record(splitIDs(a.header(now)), now) || a.record(splitIDs(b.header(now)), now) {
+	if !b.record(splitIDs(a.header(now)[0]), now) || a.record(splitIDs(b.header(now)[0]), now) {
 		t.Error("a request that comes back is not recognised, or one that does not is refused")
 	}
-	if later := now.Add(2 * beforeLife); !a.record(splitIDs(b.header(later)), later) {
+	if later := now.Add(2 * beforeLife); !a.record(splitIDs(b.header(later)[0]), later) {
 		t.Error("a gateway that does not call any more is still refused")
 	}
 	for range 2 * maxBefore {
 		b.record([]string{newLoopGuard().id}, now)
 	}
-	if n := len(splitIDs(b.header(now))); n > maxBefore+1 {
+	if n := len(splitIDs(b.header(now)[0])); n > maxBefore+1 {
 		t.Errorf("%d gateways are remembered", n)
 	}
 }
