@@ -30,6 +30,10 @@ import (
 type Options struct {
 	// Key signs the head. Nil: it is not signed.
 	Key []byte
+	// Rotate lets the file be renamed, or copied and emptied, while the log is
+	// open and between two times: a new file begins with a line that says so.
+	// Without it, such a log is refused.
+	Rotate bool
 }
 
 func (o *Options) key() []byte {
@@ -42,8 +46,9 @@ func (o *Options) key() []byte {
 // A Log appends to one file. Several processes may append to the same file: each
 // append locks it.
 type Log struct {
-	name string
-	key  []byte
+	name   string
+	key    []byte
+	rotate bool
 
 	mu   sync.Mutex // one append at a time
 	file *os.File
@@ -64,7 +69,7 @@ func Open(file string, o *Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{name: file, key: o.key(), file: f}
+	l := &Log{name: file, key: o.key(), rotate: o != nil && o.Rotate, file: f}
 	if err := l.resume(); err != nil {
 		f.Close()
 		return nil, err
@@ -73,10 +78,9 @@ func Open(file string, o *Options) (*Log, error) {
 }
 
 // resume finds the end of the log, repairs what a crash left, and records in the
-// log what keeps earlier lines from being proven.
+// log what keeps earlier lines from being proven. l.mu is held, or nobody else has
+// the log yet.
 func (l *Log) resume() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	unlock, err := lock(l.file)
 	if err != nil {
 		return err
@@ -89,6 +93,14 @@ func (l *Log) resume() error {
 	h, noHead := readHead(l.name)
 	if noHead != nil && !errors.Is(noHead, errNoHead) {
 		return fmt.Errorf("%w. %s", noHead, moveAway(l.name))
+	}
+	if l.rotate && h.Seq > 0 {
+		if info.Size() == 0 {
+			return l.beginAfter(h)
+		}
+		if isBegunAfter(l.file, info.Size(), h) {
+			h = head{}
+		}
 	}
 	torn, err := unfinished(l.file, info.Size())
 	if err != nil {
@@ -200,6 +212,9 @@ func (l *Log) Append(record any) error { return l.AppendAll([]any{record}) }
 func (l *Log) AppendAll(records []any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.follow(); err != nil {
+		return err
+	}
 	unlock, err := lock(l.file)
 	if err != nil {
 		return err
@@ -275,6 +290,11 @@ func (l *Log) append(records ...any) error {
 	if err != nil && !errors.Is(err, errNoHead) {
 		return err
 	}
+	return l.appendTo(h, records...)
+}
+
+// appendTo is append after a head.
+func (l *Log) appendTo(h head, records ...any) error {
 	last, end := l.last, l.end
 	data, line, err := encodeAll(records, last)
 	if err != nil {

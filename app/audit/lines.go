@@ -143,11 +143,15 @@ func next(data []byte, last *Line) (line Line, err error) {
 	return line, nil
 }
 
-// A note is a record of the log itself: what Open repaired or found missing.
+// A note is a record of the log itself: what Open repaired or found missing, or how
+// files follow each other.
 type note struct {
-	What  string `json:"what"`
-	Bytes int64  `json:"bytes,omitzero"`
-	Why   string `json:"why"`
+	What   string     `json:"what"`
+	Bytes  int64      `json:"bytes,omitzero"`
+	Lines  int64      `json:"lines,omitzero"`  // of the file before, without its last
+	Hash   string     `json:"hash,omitzero"`   // of the last of these
+	Signed *signature `json:"signed,omitzero"` // of the lines before, in the last line of a file
+	Why    string     `json:"why"`
 }
 
 // The subjects of notes.
@@ -157,6 +161,10 @@ const (
 	noteBehind   = "head behind"
 	noteUnsigned = "unsigned before"
 	noteKey      = "another key before"
+	noteRotated  = "rotated"     // the first line of a file
+	noteMoved    = "moved"       // the last line of a file
+	noteOpenEnd  = "open end"    // the file before has no last line
+	noteGap      = "not written" // records before may be missing
 )
 
 func tornNote(bytes int64) note {
@@ -172,7 +180,7 @@ func (l *Line) note() (n note, ok bool) {
 		return n, false
 	}
 	switch n.What {
-	case noteTorn, noteHead, noteBehind, noteUnsigned, noteKey:
+	case noteTorn, noteHead, noteBehind, noteUnsigned, noteKey, noteRotated, noteMoved, noteOpenEnd, noteGap:
 		return n, true
 	}
 	return n, false

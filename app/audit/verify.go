@@ -48,6 +48,9 @@ func Verify(file string, o *Options) (Report, error) {
 	switch {
 	case errors.Is(noHead, errNoHead) && v.Lines == 0:
 		return v.Report, nil
+	case errors.Is(noHead, errNoHead) && v.moved != nil: // its last line stands for the head
+		v.head = head{Seq: v.Lines, Hash: v.Hash, Signed: v.moved.Signed}
+		v.at[v.Lines] = v.Hash
 	case errors.Is(noHead, errNoHead):
 		return v.Report, fmt.Errorf("%s is missing, so lines may have been cut off the end of the log. If you did not remove it, compare the log with a copy; the next start of tenon notes in the log that the file was missing, and begins it again", HeadFile(file))
 	case noHead != nil:
@@ -66,6 +69,7 @@ type verifier struct {
 	head   head
 	wanted []int64          // numbers of lines
 	at     map[int64]string // their hashes
+	moved  *note            // in the last line, if that ends the file
 }
 
 // lines checks that each line follows the previous one.
@@ -76,7 +80,12 @@ func (v *verifier) lines(f io.Reader) error {
 				v.at[n] = l.Hash
 			}
 		}
-		if n, ok := l.note(); ok {
+		n, ok := l.note()
+		v.moved = nil
+		if ok && n.What == noteMoved {
+			v.moved, v.at[l.Seq-1] = &n, l.Prev
+		}
+		if ok {
 			v.Notes = append(v.Notes, fmt.Sprintf("Line %d of %s says: %s.", l.Seq, l.At.Format("2006-01-02 15:04"), n.Why))
 		}
 	})

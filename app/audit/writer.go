@@ -122,12 +122,45 @@ func (w *Writer) run() {
 		if !w.o.Wait {
 			w.pause(w.o.Every)
 		}
-		for w.flush() != nil && !w.o.Wait {
-			if w.pause(failureRetry) {
-				break
-			}
+		err := w.flush()
+		if err != nil && w.o.Wait {
+			w.retry()
+		}
+		for err != nil && !w.o.Wait && !w.pause(failureRetry) {
+			err = w.flush()
 		}
 	}
+}
+
+// retry tries each second whether the log can be written again, with a line that
+// says that it could not.
+func (w *Writer) retry() {
+	for w.Err() != nil {
+		timer := time.NewTimer(failureRetry)
+		select {
+		case <-timer.C:
+			w.setErr(w.log.Append(note{What: noteGap, Why: "the log could not be written before this line, so records may be missing"}))
+		case <-w.wake:
+			w.flush()
+		case <-w.quit:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// Err returns why the log cannot be written; nil if it can, as far as is known.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+func (w *Writer) setErr(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = err
 }
 
 // pause waits for d, less if the current batch is full. It reports whether the

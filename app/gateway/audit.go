@@ -20,6 +20,9 @@ import (
 
 // An AuditLog takes records, each a JSON object. It must be safe for concurrent
 // use. Package app/audit has implementations.
+//
+// If it has a method Err() error, calls are refused before they are served while
+// that returns an error: the log cannot be written.
 type AuditLog interface {
 	Append(record any) error
 }
@@ -50,7 +53,7 @@ const (
 //
 //	method, principal, issuer, client, revision
 //	server, kind, name   what was used, as the server names it
-//	effect, rule         "allow" or "deny", and the line of the rule
+//	effect, rule         "allow" or "deny", and the rule that decided, as an object
 //	args                 see [AuditArguments]
 //	outcome              "ok", "tool error", "error" (with code), "denied", "input", "cancelled" or "open"
 //	ms                   the duration
@@ -65,6 +68,7 @@ func Audit(log AuditLog, names Resolver, o *AuditOptions) mcp.Middleware {
 	if o != nil {
 		a.opts = *o
 	}
+	a.state, _ = log.(interface{ Err() error })
 	if a.names == nil {
 		a.names = OneServer("")
 	}
@@ -86,7 +90,8 @@ type auditor struct {
 	names   Resolver
 	opts    AuditOptions
 	secrets *redact.Values
-	broken  atomic.Bool // the last record was not written
+	broken  atomic.Bool              // the last record was not written
+	state   interface{ Err() error } // of the log; nil if it has none
 }
 
 // isAudited reports whether a call is recorded.
@@ -148,10 +153,17 @@ func (a *auditor) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 	return res, err
 }
 
-// ready returns an error if the last record could not be written and the log
-// still cannot.
+// ready returns an error if the log cannot be written.
 func (a *auditor) ready() error {
-	if !a.broken.Load() || a.opts.Optional {
+	if a.opts.Optional {
+		return nil
+	}
+	if a.state != nil {
+		if err := a.state.Err(); err != nil {
+			return a.failed(err)
+		}
+	}
+	if !a.broken.Load() {
 		return nil
 	}
 	return a.write(json.RawMessage(`{"event":"the audit log can be written again; calls were refused before"}`))
@@ -159,12 +171,17 @@ func (a *auditor) ready() error {
 
 // write adds a record. It returns an error if calls must not go on.
 func (a *auditor) write(record json.RawMessage) error {
-	err := a.log.Append(record)
-	was := a.broken.Swap(err != nil)
-	if err == nil {
-		return nil
+	if err := a.log.Append(record); err != nil {
+		return a.failed(err)
 	}
-	if !was {
+	a.broken.Store(false)
+	return nil
+}
+
+// failed logs that the log cannot be written, once. It returns an error if calls
+// must not go on.
+func (a *auditor) failed(err error) error {
+	if !a.broken.Swap(true) {
 		a.opts.Log.Error("gateway: the audit log cannot be written", "error", err, "refusing calls", !a.opts.Optional)
 	}
 	if a.opts.Optional {
@@ -224,8 +241,8 @@ func (a *auditor) record(ctx context.Context, c *mcp.Call, tr *trail, outcome st
 	text("name", clip(a.nameOf(t)))
 	if tr.decided {
 		text("effect", tr.decision.effect())
-		if rule := tr.decision.rule; rule != nil && rule.Line > 0 {
-			b = strconv.AppendInt(append(b, `,"rule":`...), int64(rule.Line), 10)
+		if rule := tr.decision.rule; rule != nil {
+			b = append(append(b, `,"rule":`...), rule.text...)
 		}
 	}
 	b = a.appendArgs(b, c)

@@ -51,7 +51,7 @@ func TestAuditRecords(t *testing.T) {
 	log := &memoryLog{}
 	next := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return res, err })
 	h := mcp.Chain(next, Audit(log, OneServer("notes"), nil), Policy([]Rule{
-		{Match: Match{Tool: "*"}, Line: 7}, {Match: Match{Tool: "del*"}, Deny: true, Line: 8}, {Match: Match{Tool: "read", Args: map[string]string{"path": "/no*"}}, Deny: true, Line: 9}, {Match: Match{Resource: "*"}},
+		{Match: Match{Tool: "*"}}, {Match: Match{Tool: "del*"}, Deny: true}, {Match: Match{Tool: "read", Args: map[string]string{"path": "/no*"}}, Deny: true}, {Match: Match{Resource: "*"}},
 	}, OneServer("notes"), nil))
 	for _, c := range []struct {
 		method, params string
@@ -59,12 +59,12 @@ func TestAuditRecords(t *testing.T) {
 		err            error
 		want           string // empty means that nothing is recorded
 	}{
-		{mcp.MethodToolsCall, `{"name":"read","arguments":{"x":1}}`, mcp.Result{}, nil, `"server":"notes","kind":"tool","name":"read","effect":"allow","rule":7,"args":"sha256:` + strings.Repeat("?", 64) + `","outcome":"ok"`},
-		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{Body: json.RawMessage(`{"content":[],"isError":true}`)}, nil, `"effect":"allow","rule":7,"outcome":"tool error"`},
-		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, mcp.InvalidParams("x"), `"effect":"allow","rule":7,"outcome":"error","code":-32602`},
-		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, &mcp.InputRequired{}, `"effect":"allow","rule":7,"outcome":"input"`},
-		{mcp.MethodToolsCall, `{"name":"delete"}`, mcp.Result{}, nil, `"name":"delete","effect":"deny","rule":8,"outcome":"denied"`},
-		{mcp.MethodToolsCall, `{"name":"read","arguments":{"path":"/no/x"}}`, mcp.Result{}, nil, `"effect":"deny","rule":9,"args":"sha256:` + strings.Repeat("?", 64) + `","outcome":"denied"`},
+		{mcp.MethodToolsCall, `{"name":"read","arguments":{"x":1}}`, mcp.Result{}, nil, `"server":"notes","kind":"tool","name":"read","effect":"allow","rule":{"effect":"allow","tool":"*"},"args":"sha256:` + strings.Repeat("?", 64) + `","outcome":"ok"`},
+		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{Body: json.RawMessage(`{"content":[],"isError":true}`)}, nil, `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"tool error"`},
+		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, mcp.InvalidParams("x"), `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"error","code":-32602`},
+		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, &mcp.InputRequired{}, `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"input"`},
+		{mcp.MethodToolsCall, `{"name":"delete"}`, mcp.Result{}, nil, `"name":"delete","effect":"deny","rule":{"effect":"deny","tool":"del*"},"outcome":"denied"`},
+		{mcp.MethodToolsCall, `{"name":"read","arguments":{"path":"/no/x"}}`, mcp.Result{}, nil, `"effect":"deny","rule":{"effect":"deny","tool":"read","args":{"path":"/no*"}},"args":"sha256:` + strings.Repeat("?", 64) + `","outcome":"denied"`},
 		{mcp.MethodPromptsGet, `{"name":"hello"}`, mcp.Result{}, nil, `"kind":"prompt","name":"hello","effect":"deny","outcome":"denied"`},
 		{mcp.MethodResourcesRead, `{"uri":"https://x/?api_key=hunter2hunter2"}`, mcp.Result{}, nil, `"kind":"uri","name":"https://x/?api_key=`},
 		{mcp.MethodSubscriptionsListen, `{"notifications":{}}`, mcp.Result{}, nil, `"method":"subscriptions/listen"`},
@@ -111,6 +111,33 @@ func TestAuditArguments(t *testing.T) {
 		if got := log.last(); !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
 			t.Errorf("%s: %s", mode, got)
 		}
+	}
+}
+
+// A statedLog is a log that says whether it can be written.
+type statedLog struct {
+	*memoryLog
+	state error
+}
+
+func (l *statedLog) Err() error { return l.state }
+
+// TestAuditRefusesBeforeServing serves nothing while the log says that it cannot be
+// written.
+func TestAuditRefusesBeforeServing(t *testing.T) {
+	reached := 0
+	next := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { reached++; return mcp.Result{}, nil })
+	log := &statedLog{&memoryLog{}, errors.New("the disk is full")}
+	h, optional := Audit(log, nil, &AuditOptions{Log: quiet})(next), Audit(log, nil, &AuditOptions{Log: quiet, Optional: true})(next)
+	if got := outcome(nil, h, "x"); got[:3] != "503" || reached != 0 {
+		t.Errorf("%s, and %d calls reach the server", got, reached)
+	}
+	if got := outcome(nil, optional, "x"); got != "ok" || reached != 1 {
+		t.Errorf("optional: %s, and %d calls reach the server", got, reached)
+	}
+	log.state = nil
+	if got := outcome(nil, h, "x"); got != "ok" || reached != 2 || len(log.records) != 3 {
+		t.Errorf("afterwards: %s, %d calls, %q", got, reached, log.records)
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,9 +18,31 @@ type Rule struct {
 	Match
 	// Deny denies instead of allowing.
 	Deny bool
-	// Line is where the rule is in the configuration, for the audit log; 0 means
-	// that it is unknown.
-	Line int
+
+	text []byte // the rule as JSON, for the audit log
+}
+
+// encode returns the rule as it is written in a configuration, in JSON without
+// spaces. The order of the members is always the same.
+func (r *Rule) encode() []byte {
+	b := []byte(`{"effect":"allow"`)
+	if r.Deny {
+		b = []byte(`{"effect":"deny"`)
+	}
+	for _, m := range [...]struct{ name, value string }{
+		{"principal", r.Principal}, {"issuer", r.Issuer}, {"group", r.Group}, {"scope", r.Scope},
+		{"server", r.Server}, {"tool", r.Tool}, {"prompt", r.Prompt}, {"resource", r.Resource},
+	} {
+		if m.value != "" {
+			b = append(append(append(b, `,"`...), m.name...), `":`...)
+			b = rawjson.AppendString(b, m.value)
+		}
+	}
+	if len(r.Args) > 0 {
+		args, _ := json.Marshal(r.Args) // a map of strings, which is sorted
+		b = append(append(b, `,"args":`...), args...)
+	}
+	return append(b, '}')
 }
 
 // PolicyOptions configures a [Policy]; nil means the defaults.
@@ -47,6 +70,10 @@ func Policy(rules []Rule, names Resolver, o *PolicyOptions) mcp.Middleware {
 	}
 	if names == nil {
 		names = OneServer("")
+	}
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].text = rules[i].encode()
 	}
 	p := &policy{rules: rules, names: names, alike: map[string]*rights{}, lists: map[listKey]filteredList{}}
 	if o != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/app/audit"
 	"github.com/tenon-mcp/tenon/app/config"
@@ -26,6 +27,14 @@ type gatewayAccess struct {
 	logs   map[auditKey]auditFile
 
 	notifications, subscriptions mcp.Middleware
+
+	auditing atomic.Pointer[auditing] // nil if calls are not recorded
+}
+
+// An auditing is the audit log in use.
+type auditing struct {
+	writer   *audit.Writer
+	optional bool // calls go on without it
 }
 
 // An auditKey is a file and whether calls wait for it.
@@ -55,7 +64,7 @@ func gatewayMatch(m config.GatewayMatch) gateway.Match {
 func (a *gatewayAccess) policy(s *config.Gateway, names gateway.Resolver) mcp.Middleware {
 	var rules []gateway.Rule
 	for _, r := range s.Rules {
-		rules = append(rules, gateway.Rule{Match: gatewayMatch(r.GatewayMatch), Deny: r.Effect == config.Deny, Line: r.Line})
+		rules = append(rules, gateway.Rule{Match: gatewayMatch(r.GatewayMatch), Deny: r.Effect == config.Deny})
 	}
 	return gateway.Policy(rules, names, &gateway.PolicyOptions{GroupClaim: s.GroupClaim})
 }
@@ -89,16 +98,19 @@ func (a *gatewayAccess) limit(s *config.Gateway, names gateway.Resolver) (all, a
 func (a *gatewayAccess) audit(s *config.Gateway, names gateway.Resolver) (mcp.Middleware, error) {
 	none := func(h mcp.Handler) mcp.Handler { return h }
 	if s.Audit.Off {
+		a.auditing.Store(nil)
 		return none, nil
 	}
 	w, err := a.open(&s.Audit)
 	if err != nil && s.Audit.Optional {
 		a.log.Warn("calls are not recorded: the audit log cannot be opened", "error", err)
+		a.auditing.Store(nil)
 		return none, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}
+	a.auditing.Store(&auditing{w, s.Audit.Optional})
 	o := &gateway.AuditOptions{Arguments: gateway.AuditArguments(s.Audit.Arguments), Optional: s.Audit.Optional, Log: a.log}
 	return gateway.Audit(w, names, o), nil
 }
@@ -111,15 +123,29 @@ func (a *gatewayAccess) open(s *config.GatewayAudit) (*audit.Writer, error) {
 	}
 	key := auditKey{file, s.Sync}
 	if open, ok := a.logs[key]; ok {
+		if err := open.log.Reopen(); err != nil {
+			a.log.Warn("the audit log cannot be opened again after a rotation", "error", err)
+		}
 		return open.writer, nil
 	}
-	log, err := audit.Open(file, &audit.Options{Key: a.p.auditKey()})
+	log, err := audit.Open(file, &audit.Options{Key: a.p.auditKey(), Rotate: true})
 	if err != nil {
 		return nil, err
 	}
 	w := audit.NewWriter(log, &audit.WriterOptions{Wait: s.Sync})
 	a.logs[key] = auditFile{log, w}
 	return w, nil
+}
+
+// auditError returns why calls cannot be recorded; nil if they can or need not be.
+// Refuses says that calls are refused because of it.
+func (a *gatewayAccess) auditError() (refuses bool, err error) {
+	r := a.auditing.Load()
+	if r == nil {
+		return false, nil
+	}
+	err = r.writer.Err()
+	return err != nil && !r.optional, err
 }
 
 // close writes the records that wait.

@@ -405,9 +405,9 @@ func TestGatewayAudit(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	wants := []string{
-		`"method":"tools/call","principal":"key:ada","issuer":"api-key","client":"raw 1","revision":"2026-07-28","server":"notes","kind":"tool","name":"read","effect":"allow","rule":1,"args":"sha256:`,
+		`"method":"tools/call","principal":"key:ada","issuer":"api-key","client":"raw 1","revision":"2026-07-28","server":"notes","kind":"tool","name":"read","effect":"allow","rule":{"effect":"allow","tool":"read"},"args":"sha256:`,
 		`"name":"delete_all","effect":"deny","args":"sha256:`,
-		`"server":"calc","kind":"tool","name":"divide","effect":"allow","rule":1`,
+		`"server":"calc","kind":"tool","name":"divide","effect":"allow","rule":{"effect":"allow","server":"calc"}`,
 	}
 	for i, outcome := range []string{"ok", "denied", "tool error"} {
 		if len(lines) != len(wants) || !strings.Contains(lines[i], wants[i]) || !strings.Contains(lines[i], `"outcome":"`+outcome+`"`) {
@@ -422,26 +422,63 @@ func TestGatewayAudit(t *testing.T) {
 	if code, out, errs := g.tenon(t, "audit", "verify", file); code != 0 || !strings.Contains(out, "intact: 3 lines") {
 		t.Errorf("verify: %d %s %s", code, out, errs)
 	}
-	if err := os.Rename(file, file+".away"); err != nil {
-		t.Fatal(err)
-	}
-	before := g.calls.Load()
-	for range 3 {
-		if code, h, body := g.call(t, keys["ada"], "notes__read", `{}`); code != 503 || h.Get("Retry-After") == "" || !strings.Contains(body, "audit log") {
-			t.Errorf("without the log: %d %v %s", code, h, body)
+}
+
+// readiness returns the status and the text of /readyz.
+func (g *ruled) readiness(t *testing.T) string {
+	t.Helper()
+	code, body := get(t, strings.TrimSuffix(g.url, "/mcp")+"/readyz", "")
+	return fmt.Sprint(code, " ", body)
+}
+
+// TestGatewayWithoutAuditLog refuses calls before they reach a server while the log
+// cannot be written, is not ready meanwhile, and goes on by itself.
+func TestGatewayWithoutAuditLog(t *testing.T) {
+	for _, audit := range []string{`{"sync":true}`, `{}`, `{"optional":true}`} {
+		optional := strings.Contains(audit, "optional")
+		g, keys := ruledGateway(t, `{"audit":`+audit+`}`, map[string]string{"ada": "dev"})
+		call := func() int {
+			code, h, body := g.call(t, keys["ada"], "notes__read", `{}`)
+			if code == 503 && (h.Get("Retry-After") == "" || !strings.Contains(body, "audit log") || !strings.Contains(body, `"code":503`)) {
+				t.Errorf("%s: %v %s", audit, h, body)
+			}
+			return code
 		}
-	}
-	if got := g.calls.Load() - before; got > 1 {
-		t.Errorf("%d calls reached the server, want at most the one that failed first", got)
-	}
-	if err := os.Rename(file+".away", file); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, body := g.call(t, keys["ada"], "notes__read", `{}`); code != 200 {
-		t.Errorf("with the log again: %d %s", code, body)
-	}
-	if code, out, errs := g.tenon(t, "audit", "verify", file); code != 0 {
-		t.Errorf("verify: %d %s %s", code, out, errs)
+		if code := call(); code != 200 {
+			t.Fatalf("%s: %d", audit, code)
+		}
+		dir := filepath.Join(g.dir, "host")
+		eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "gateway-audit.jsonl.head")); return err == nil })
+		if err := os.Rename(dir, dir+".away"); err != nil { // as if the disk were gone
+			t.Fatal(err)
+		}
+		if optional {
+			for range 3 {
+				if code := call(); code != 200 || g.readiness(t) != "200 ready\n" {
+					t.Errorf("%s: %d, readiness %s", audit, code, g.readiness(t))
+				}
+			}
+			continue
+		}
+		eventually(t, func() bool { return call() == 503 })
+		if got := g.readiness(t); got != "503 the audit log cannot be written\n" {
+			t.Errorf("%s: readiness %s", audit, got)
+		}
+		before := g.calls.Load()
+		if code := call(); code != 503 || g.calls.Load() != before {
+			t.Errorf("%s: %d, and a call that is not recorded reaches the server", audit, code)
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { return g.readiness(t) == "200 ready\n" })
+		if code := call(); code != 200 {
+			t.Errorf("%s: with the log again: %d", audit, code)
+		}
+		file := filepath.Join(dir, "gateway-audit.jsonl")
+		if code, out, errs := g.tenon(t, "audit", "verify", file); code != 0 {
+			t.Errorf("%s: verify: %d %s %s", audit, code, out, errs)
+		}
 	}
 }
 

@@ -24,6 +24,12 @@ func startGateway(t *testing.T, notify string, args ...string) *gatewayProcess {
 	t.Helper()
 	cmd := binary(t, append([]string{"gateway", "--addr", "127.0.0.1:0"}, args...)...)
 	set(cmd, "NOTIFY_SOCKET", notify)
+	return startProcess(t, cmd)
+}
+
+// startProcess starts the command of a gateway.
+func startProcess(t *testing.T, cmd *exec.Cmd) *gatewayProcess {
+	t.Helper()
 	p := &gatewayProcess{cmd: cmd, errs: &told{said: make(chan string, 1)}}
 	cmd.Stderr = p.errs
 	out, err := cmd.StdoutPipe()

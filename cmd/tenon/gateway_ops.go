@@ -63,8 +63,8 @@ func (g *gatewayRun) isLocal(r *http.Request) bool {
 }
 
 // serveReady answers with 200 if the gateway takes calls: its servers are
-// connected or have failed, and it does not end. A server that failed does not
-// make the gateway unready.
+// connected or have failed, calls can be recorded, and it does not end. A server
+// that failed does not make the gateway unready.
 func (g *gatewayRun) serveReady(w http.ResponseWriter, details bool) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -77,11 +77,15 @@ func (g *gatewayRun) serveReady(w http.ResponseWriter, details bool) {
 			down = append(down, s.Name)
 		}
 	}
+	refuses, _ := g.access.auditError()
 	switch {
 	case g.draining.Load():
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "ending\n")
 		return
+	case refuses:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "the audit log cannot be written\n")
 	case len(starting) > 0 && time.Since(g.started) < readyLimit:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "starting\n")
