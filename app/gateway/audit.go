@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/redact"
@@ -55,7 +56,7 @@ const (
 //	server, kind, name   what was used, as the server names it
 //	effect, rule         "allow" or "deny", and the rule that decided, as an object
 //	args                 see [AuditArguments]
-//	outcome              "ok", "tool error", "error" (with code), "denied", "input", "cancelled" or "open"
+//	outcome, code        an [Outcome], and the code of an error
 //	ms                   the duration
 //	trace                the W3C traceparent of the call
 //
@@ -133,7 +134,7 @@ func (a *auditor) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 		return mcp.Result{}, err
 	}
 	if c.Method == mcp.MethodSubscriptionsListen { // it may stay open for days
-		open := func(ctx context.Context) error { return a.write(a.record(ctx, c, &trail{}, "open", 0, 0)) }
+		open := func(ctx context.Context) error { return a.write(a.record(ctx, c, &trail{}, OutcomeOpen, 0, 0)) }
 		if isAttempt(ctx, c) {
 			return serveAttempt(ctx, c, next, open)
 		}
@@ -145,8 +146,8 @@ func (a *auditor) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 	tr := &trail{}
 	began := time.Now()
 	res, err := next.Serve(context.WithValue(ctx, trailKey{}, tr), c)
-	outcome, code := auditOutcome(ctx, tr, res, err)
-	if failed := a.write(a.record(ctx, c, tr, outcome, code, time.Since(began))); failed != nil {
+	how, code := auditOutcome(ctx, c, tr, &res, err)
+	if failed := a.write(a.record(ctx, c, tr, how, code, time.Since(began))); failed != nil {
 		mcp.Abandon(err)
 		return mcp.Result{}, failed
 	}
@@ -190,32 +191,23 @@ func (a *auditor) failed(err error) error {
 	return mcp.Refusal(http.StatusServiceUnavailable, failurePause, "the audit log cannot be written, so calls are refused; try again later")
 }
 
-// auditOutcome returns how a call ended.
-func auditOutcome(ctx context.Context, tr *trail, res mcp.Result, err error) (outcome string, code int) {
-	if err != nil {
-		if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
-			return "input", 0
-		}
-		e, ok := errors.AsType[*mcp.Error](err)
-		switch {
-		case tr.decided && !tr.decision.allowed:
-			return "denied", 0
-		case ctx.Err() != nil:
-			return "cancelled", 0
-		case ok:
-			return "error", e.Code
-		}
-		return "error", mcp.CodeInternal
+// auditOutcome returns how a call ended, and the code of an error.
+func auditOutcome(ctx context.Context, c *mcp.Call, tr *trail, res *mcp.Result, err error) (how Outcome, code int) {
+	how = outcome.Of(ctx, c, res, err)
+	switch {
+	case how != OutcomeOK && how != OutcomeToolError && how != OutcomeInputRequired && tr.decided && !tr.decision.allowed:
+		return OutcomeDenied, 0
+	case how != OutcomeError && how != OutcomeLimited:
+		return how, 0
 	}
-	const searched = 64 << 10 // the member is not looked for in larger results
-	if len(res.Body) <= searched && string(rawjson.Lookup(res.Body, "isError")) == "true" {
-		return "tool error", 0
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		return how, e.Code
 	}
-	return "ok", 0
+	return how, mcp.CodeInternal
 }
 
 // record returns the record of a call.
-func (a *auditor) record(ctx context.Context, c *mcp.Call, tr *trail, outcome string, code int, took time.Duration) json.RawMessage {
+func (a *auditor) record(ctx context.Context, c *mcp.Call, tr *trail, how Outcome, code int, took time.Duration) json.RawMessage {
 	b := make([]byte, 0, 512)
 	text := func(name, value string) {
 		if value != "" {
@@ -246,7 +238,7 @@ func (a *auditor) record(ctx context.Context, c *mcp.Call, tr *trail, outcome st
 		}
 	}
 	b = a.appendArgs(b, c)
-	text("outcome", outcome)
+	text("outcome", how.String())
 	if code != 0 {
 		b = strconv.AppendInt(append(b, `,"code":`...), int64(code), 10)
 	}

@@ -60,9 +60,9 @@ func TestAuditRecords(t *testing.T) {
 		want           string // empty means that nothing is recorded
 	}{
 		{mcp.MethodToolsCall, `{"name":"read","arguments":{"x":1}}`, mcp.Result{}, nil, `"server":"notes","kind":"tool","name":"read","effect":"allow","rule":{"effect":"allow","tool":"*"},"args":"sha256:` + strings.Repeat("?", 64) + `","outcome":"ok"`},
-		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{Body: json.RawMessage(`{"content":[],"isError":true}`)}, nil, `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"tool error"`},
+		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{Body: json.RawMessage(`{"content":[],"isError":true}`)}, nil, `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"tool_error"`},
 		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, mcp.InvalidParams("x"), `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"error","code":-32602`},
-		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, &mcp.InputRequired{}, `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"input"`},
+		{mcp.MethodToolsCall, `{"name":"read"}`, mcp.Result{}, &mcp.InputRequired{}, `"effect":"allow","rule":{"effect":"allow","tool":"*"},"outcome":"input_required"`},
 		{mcp.MethodToolsCall, `{"name":"delete"}`, mcp.Result{}, nil, `"name":"delete","effect":"deny","rule":{"effect":"deny","tool":"del*"},"outcome":"denied"`},
 		{mcp.MethodToolsCall, `{"name":"read","arguments":{"path":"/no/x"}}`, mcp.Result{}, nil, `"effect":"deny","rule":{"effect":"deny","tool":"read","args":{"path":"/no*"}},"args":"sha256:` + strings.Repeat("?", 64) + `","outcome":"denied"`},
 		{mcp.MethodPromptsGet, `{"name":"hello"}`, mcp.Result{}, nil, `"kind":"prompt","name":"hello","effect":"deny","outcome":"denied"`},
@@ -129,14 +129,14 @@ func TestAuditRefusesBeforeServing(t *testing.T) {
 	next := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { reached++; return mcp.Result{}, nil })
 	log := &statedLog{&memoryLog{}, errors.New("the disk is full")}
 	h, optional := Audit(log, nil, &AuditOptions{Log: quiet})(next), Audit(log, nil, &AuditOptions{Log: quiet, Optional: true})(next)
-	if got := outcome(nil, h, "x"); got[:3] != "503" || reached != 0 {
+	if got := endOf(nil, h, "x"); got[:3] != "503" || reached != 0 {
 		t.Errorf("%s, and %d calls reach the server", got, reached)
 	}
-	if got := outcome(nil, optional, "x"); got != "ok" || reached != 1 {
+	if got := endOf(nil, optional, "x"); got != "ok" || reached != 1 {
 		t.Errorf("optional: %s, and %d calls reach the server", got, reached)
 	}
 	log.state = nil
-	if got := outcome(nil, h, "x"); got != "ok" || reached != 2 || len(log.records) != 3 {
+	if got := endOf(nil, h, "x"); got != "ok" || reached != 2 || len(log.records) != 3 {
 		t.Errorf("afterwards: %s, %d calls, %q", got, reached, log.records)
 	}
 }
@@ -153,7 +153,7 @@ func TestAuditRefusesWithoutALog(t *testing.T) {
 	h := mcp.Chain(next, Audit(log, nil, &AuditOptions{Log: quiet}))
 	log.fail(errors.New("the disk is full"))
 	for range 3 {
-		if got := outcome(nil, h, "x"); got != `503 after 5s with {"retryAfter":5}` {
+		if got := endOf(nil, h, "x"); got != `503 after 5s with {"retryAfter":5}` {
 			t.Errorf("without the log: %s", got)
 		}
 	}
@@ -161,12 +161,12 @@ func TestAuditRefusesWithoutALog(t *testing.T) {
 		t.Errorf("%d calls reached the server, abandoned %v", reached, abandoned)
 	}
 	log.fail(nil)
-	outcome(nil, h, "x")
+	endOf(nil, h, "x")
 	if reached != 2 || len(log.records) != 2 || !strings.Contains(log.records[0], "can be written again") {
 		t.Errorf("afterwards: %d calls, %q", reached, log.records)
 	}
 	log.fail(errors.New("the disk is full"))
-	if got := outcome(nil, mcp.Chain(served, Audit(log, nil, &AuditOptions{Optional: true, Log: quiet})), "x"); got != "ok" {
+	if got := endOf(nil, mcp.Chain(served, Audit(log, nil, &AuditOptions{Optional: true, Log: quiet})), "x"); got != "ok" {
 		t.Errorf("optional: %s", got)
 	}
 }

@@ -26,7 +26,7 @@ func BenchmarkGuard(b *testing.B) {
 		return mcp.Result{Body: json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("A line of text. ", 12) + `"}]}`)}, nil
 	}}
 	results := GuardResults(&ResultOptions{Secrets: redact.New(secrets...)})
-	observer := NewObserver()
+	observer := NewObserver(nil)
 	for _, chain := range []struct {
 		name  string
 		links []mcp.Middleware

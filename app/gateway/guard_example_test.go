@@ -71,7 +71,7 @@ func ExampleGuardResults() {
 // An Observer shows who has called what.
 func ExampleObserver() {
 	server := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil })
-	o := gateway.NewObserver()
+	o := gateway.NewObserver(nil)
 	observed := mcp.Chain(server, o.Middleware())
 	observed.Serve(context.Background(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add"}`), Caller: mcp.Caller{Client: &mcp.Implementation{Name: "editor"}}})
 	for _, c := range o.Calls(nil) {

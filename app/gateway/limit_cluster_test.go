@@ -42,12 +42,12 @@ func TestReplicasShareRates(t *testing.T) {
 			{ada, two, "x", `429 after 10s with {"retryAfter":10}`},
 			{bob, two, "dear", "ok"},
 		} {
-			if got := outcome(call.who, call.h, call.tool); !strings.HasPrefix(got, call.want) {
+			if got := endOf(call.who, call.h, call.tool); !strings.HasPrefix(got, call.want) {
 				t.Errorf("call %d: %s, want %s", i, got, call.want)
 			}
 		}
 		time.Sleep(10 * time.Second)
-		if got := outcome(ada, two, "x"); got != "ok" {
+		if got := endOf(ada, two, "x"); got != "ok" {
 			t.Errorf("after the time to wait: %s", got)
 		}
 	})
@@ -60,7 +60,7 @@ func TestLimitsWhileTheStoreIsAway(t *testing.T) {
 		one, two := replicas(store, Limit{Name: "l", Match: Match{Tool: "*"}, Rate: 1, Period: time.Hour})
 		expect := func(h mcp.Handler, want string) {
 			t.Helper()
-			if got := outcome(user("ada"), h, "x"); !strings.HasPrefix(got, want) {
+			if got := endOf(user("ada"), h, "x"); !strings.HasPrefix(got, want) {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}

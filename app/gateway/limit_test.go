@@ -17,9 +17,9 @@ import (
 // served is a Handler that succeeds.
 var served = mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil })
 
-// outcome returns what a call of a tool came to: "ok", or the status and the
+// endOf returns what a call of a tool came to: "ok", or the status and the
 // seconds to wait.
-func outcome(p *mcp.Principal, h mcp.Handler, tool string) string {
+func endOf(p *mcp.Principal, h mcp.Handler, tool string) string {
 	_, err := as(p, h, mcp.MethodToolsCall, fmt.Sprintf(`{"name":%q}`, tool))
 	if e, ok := errors.AsType[*mcp.Error](err); ok {
 		if e.Code != e.HTTPStatus {
@@ -37,7 +37,7 @@ func TestLimitsRate(t *testing.T) {
 		one, two := user("one"), user("two")
 		expect := func(p *mcp.Principal, tool, want string) {
 			t.Helper()
-			if got := outcome(p, h, tool); got != want {
+			if got := endOf(p, h, tool); got != want {
 				t.Errorf("%s %s: %s, want %s", p.ID, tool, got, want)
 			}
 		}
@@ -70,7 +70,7 @@ func TestLimitsCountTogether(t *testing.T) {
 	} {
 		h := mcp.Chain(served, Limits([]Limit{{Name: "l", Match: Match{Tool: "*"}, Rate: 1, Period: time.Hour, Per: per}}, nil, nil))
 		for i, call := range []struct{ who, tool string }{{"one", "x"}, {"one", "y"}, {"two", "x"}, {"two", "x"}} {
-			if got := outcome(user(call.who), h, call.tool); got[:2] != want[i][:2] {
+			if got := endOf(user(call.who), h, call.tool); got[:2] != want[i][:2] {
 				t.Errorf("%v, call %d: %s, want %s", per, i, got, want[i])
 			}
 		}
@@ -110,11 +110,11 @@ func TestLimitsConcurrency(t *testing.T) {
 			return mcp.Result{}, errors.New("it failed")
 		}), Limits([]Limit{{Name: "rate", Match: Match{Tool: "*"}, Rate: 3, Period: time.Hour}, {Name: "open", Match: Match{Tool: "*"}, Concurrency: 2}}, nil, nil))
 		for range 2 {
-			go outcome(user("u"), h, "x")
+			go endOf(user("u"), h, "x")
 		}
 		synctest.Wait()
 		for range 5 {
-			if got := outcome(user("u"), h, "x"); got != `429 after 1s with {"retryAfter":1}` {
+			if got := endOf(user("u"), h, "x"); got != `429 after 1s with {"retryAfter":1}` {
 				t.Errorf("a third call: %s", got)
 			}
 		}
@@ -123,10 +123,10 @@ func TestLimitsConcurrency(t *testing.T) {
 		}
 		close(free)
 		synctest.Wait()
-		if got := outcome(user("u"), h, "x"); got != "it failed" {
+		if got := endOf(user("u"), h, "x"); got != "it failed" {
 			t.Errorf("after the calls ended: %s", got)
 		}
-		if got := outcome(user("u"), h, "x"); got[:3] != "429" {
+		if got := endOf(user("u"), h, "x"); got[:3] != "429" {
 			t.Errorf("beyond the rate: %s", got)
 		}
 	})
@@ -144,10 +144,10 @@ func TestLimitsFailClosed(t *testing.T) {
 	reached := 0
 	h := mcp.Chain(mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { reached++; return mcp.Result{}, nil }),
 		Limits([]Limit{{Name: "l", Match: Match{Tool: "x"}, Concurrency: 1}}, nil, &LimitOptions{Store: brokenStore{}, Log: quiet}))
-	if got := outcome(user("u"), h, "x"); got != `503 after 5s with {"retryAfter":5}` || reached != 0 {
+	if got := endOf(user("u"), h, "x"); got != `503 after 5s with {"retryAfter":5}` || reached != 0 {
 		t.Errorf("%s, %d calls", got, reached)
 	}
-	if got := outcome(user("u"), h, "unlimited"); got != "ok" {
+	if got := endOf(user("u"), h, "unlimited"); got != "ok" {
 		t.Errorf("a call without limits: %s", got)
 	}
 }

@@ -204,14 +204,14 @@ func TestOneCallerDoesNotFillTheStore(t *testing.T) {
 		h := Limits([]Limit{{Name: "l", Match: Match{Tool: "*"}, Rate: 1, Period: time.Minute, Per: PerTool}}, nil, &LimitOptions{Store: m})(served)
 		calls := 0
 		for i := range 2 * maxOwn {
-			if outcome(user("u"), h, fmt.Sprint(i)) == "ok" {
+			if endOf(user("u"), h, fmt.Sprint(i)) == "ok" {
 				calls++
 			}
 		}
 		if calls != maxOwn+1 || len(m.counts) != maxOwn+1 {
 			t.Errorf("%d calls are served, %d counts", calls, len(m.counts))
 		}
-		if got := outcome(user("v"), h, "x"); got != "ok" {
+		if got := endOf(user("v"), h, "x"); got != "ok" {
 			t.Errorf("another caller: %s", got)
 		}
 		time.Sleep(time.Hour)

@@ -3,24 +3,36 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // An Observer remembers who uses a gateway and the latest calls, for a status or
 // a page. Its memory is bounded. It is safe for concurrent use.
 type Observer struct {
+	opts ObserverOptions
+
+	callersMu sync.RWMutex
+	callers   map[callerKey]*observedCaller
+
 	mu      sync.Mutex
 	seq     uint64
-	ring    [observedCalls]observedCall // the latest calls; the place of a call is its number modulo the size
-	callers map[callerKey]*observedCaller
+	ring    []observedCall // the latest calls; the place of a call is its number modulo the size
 	readers map[chan struct{}]bool
+}
+
+// ObserverOptions configures an [Observer]; nil means the defaults.
+type ObserverOptions struct {
+	// NoCalls remembers who uses the gateway, and not the calls.
+	NoCalls bool
 }
 
 const (
@@ -28,14 +40,20 @@ const (
 	observedCallers = 1000
 )
 
+// An Outcome is how a call ended. As text it is one of open, ok, tool_error,
+// input_required, cancelled, limited, denied and error.
+type Outcome = outcome.Outcome
+
 // The outcomes of a call.
 const (
-	OutcomeOpen      = "open"      // it has not ended
-	OutcomeOK        = "ok"        // it has a result
-	OutcomeToolError = "toolError" // the tool reports an error
-	OutcomeError     = "error"     // it has failed
-	OutcomeInput     = "input"     // it goes on when the client has responded to an input request
-	OutcomeCancelled = "cancelled" // the client has cancelled it
+	OutcomeOpen          = outcome.Open          // it has not ended
+	OutcomeOK            = outcome.OK            // it has a result
+	OutcomeToolError     = outcome.ToolError     // the tool reports an error
+	OutcomeInputRequired = outcome.InputRequired // it goes on when the client has responded to an input request
+	OutcomeCancelled     = outcome.Cancelled     // the client has cancelled it
+	OutcomeLimited       = outcome.Limited       // a limit refuses it
+	OutcomeDenied        = outcome.Denied        // a rule denies it; only in the audit log
+	OutcomeError         = outcome.Error         // it has failed
 )
 
 // A CallerStatus is a client that uses a gateway: all connections with the same
@@ -60,18 +78,22 @@ type CallStatus struct {
 	Client    string        `json:"client,omitzero"`
 	Principal string        `json:"principal,omitzero"`
 	Method    string        `json:"method"`
-	Name      string        `json:"name,omitzero"`   // of the tool, prompt or resource, as the client sees it
+	Name      string        `json:"name,omitzero"`   // of the tool, prompt or resource, as the client sees it; a URI without its query
 	Server    string        `json:"server,omitzero"` // empty if it is unknown
 	Start     time.Time     `json:"start"`
 	Duration  time.Duration `json:"-"`
-	Outcome   string        `json:"outcome"` // one of the Outcome constants
+	Outcome   Outcome       `json:"outcome"`
 	Error     string        `json:"error,omitzero"`
 }
 
 type callerKey struct{ client, version, revision, principal, issuer string }
 
+// An observedCaller counts what a client does.
 type observedCaller struct {
-	CallerStatus
+	callerKey
+	since                              time.Time
+	last                               atomic.Int64 // Unix nanoseconds
+	calls, errors, open, subscriptions atomic.Int64
 }
 
 type observedCall struct {
@@ -81,13 +103,20 @@ type observedCall struct {
 	name, kind string
 	start      time.Time
 	took       time.Duration
-	outcome    string
+	outcome    Outcome
 	err        string
 }
 
 // NewObserver returns an Observer.
-func NewObserver() *Observer {
-	return &Observer{callers: map[callerKey]*observedCaller{}, readers: map[chan struct{}]bool{}}
+func NewObserver(o *ObserverOptions) *Observer {
+	ob := &Observer{callers: map[callerKey]*observedCaller{}, readers: map[chan struct{}]bool{}}
+	if o != nil {
+		ob.opts = *o
+	}
+	if !ob.opts.NoCalls {
+		ob.ring = make([]observedCall, observedCalls)
+	}
+	return ob
 }
 
 // Middleware returns the link that observes calls. It comes first in a chain, so
@@ -101,9 +130,19 @@ func (o *Observer) Middleware() mcp.Middleware {
 			case c.Method == mcp.MethodSubscriptionsListen:
 				return o.subscription(ctx, c, next)
 			}
-			seq, by := o.begin(c)
+			now := time.Now()
+			by := o.caller(&c.Caller, now)
+			by.calls.Add(1)
+			by.open.Add(1)
+			by.last.Store(now.UnixNano())
+			seq := o.begin(c, by, now)
 			res, err := next.Serve(ctx, c)
-			o.end(seq, by, outcomeOf(c, res, err, ctx.Err() != nil), err)
+			how := outcome.Of(ctx, c, &res, err)
+			by.open.Add(-1)
+			if how == OutcomeError || how == OutcomeToolError {
+				by.errors.Add(1)
+			}
+			o.end(seq, how, err)
 			return res, err
 		})
 	}
@@ -111,33 +150,27 @@ func (o *Observer) Middleware() mcp.Middleware {
 
 // subscription counts an open subscription.
 func (o *Observer) subscription(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
-	o.mu.Lock()
-	by := o.caller(c, time.Now())
-	by.Subscriptions++
-	o.wake()
-	o.mu.Unlock()
+	by := o.caller(&c.Caller, time.Now())
+	by.subscriptions.Add(1)
+	o.changed()
 	return serveSubscription(ctx, c, next, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		by.Subscriptions--
-		o.wake()
+		by.subscriptions.Add(-1)
+		o.changed()
 	})
 }
 
-// begin records the start of a call and returns its number and its client.
-func (o *Observer) begin(c *mcp.Call) (uint64, *observedCaller) {
+// begin records the start of a call and returns its number.
+func (o *Observer) begin(c *mcp.Call, by *observedCaller, now time.Time) uint64 {
+	if o.opts.NoCalls {
+		return 0
+	}
 	name, kind := subject(c)
-	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seq++
-	by := o.caller(c, now)
-	by.Calls++
-	by.Open++
-	by.Last = now
 	o.ring[o.seq%observedCalls] = observedCall{seq: o.seq, caller: by, method: clip(c.Method), name: name, kind: kind, start: now, outcome: OutcomeOpen}
 	o.wake()
-	return o.seq, by
+	return o.seq
 }
 
 // subject returns the name that a call is about, and its kind.
@@ -154,74 +187,80 @@ func subject(c *mcp.Call) (name, kind string) {
 		return "", ""
 	}
 	name, _ = rawjson.String(rawjson.Lookup(c.Params, member))
+	if kind == protocol.KindURI {
+		name = redact.URI(name)
+	}
 	return clip(name), kind
 }
 
-// caller returns the client of a call. o.mu is held.
-func (o *Observer) caller(c *mcp.Call, now time.Time) *observedCaller {
-	key := callerKey{revision: string(c.Caller.Revision)}
-	if info := c.Caller.Client; info != nil {
+// caller returns the client of a call.
+func (o *Observer) caller(of *mcp.Caller, now time.Time) *observedCaller {
+	key := callerKey{revision: string(of.Revision)}
+	if info := of.Client; info != nil {
 		key.client, key.version = clip(info.Name), clip(info.Version)
 	}
-	if p := c.Caller.Principal; p != nil {
+	if p := of.Principal; p != nil {
 		key.principal, key.issuer = clip(p.ID), clip(p.Issuer)
 	}
+	o.callersMu.RLock()
 	by := o.callers[key]
+	o.callersMu.RUnlock()
 	if by != nil {
+		return by
+	}
+	o.callersMu.Lock()
+	defer o.callersMu.Unlock()
+	if by = o.callers[key]; by != nil {
 		return by
 	}
 	if len(o.callers) >= observedCallers {
 		o.forget()
 	}
-	by = &observedCaller{CallerStatus{Client: key.client, Version: key.version, Revision: c.Caller.Revision, Principal: key.principal, Issuer: key.issuer, Since: now, Last: now}}
+	by = &observedCaller{callerKey: key, since: now}
+	by.last.Store(now.UnixNano())
 	o.callers[key] = by
 	return by
 }
 
-// forget removes the client that was not seen for the longest time. o.mu is held.
+// forget removes one of the clients that were not seen for long: the last one of a
+// few, since a client may invent many names. o.callersMu is held.
 func (o *Observer) forget() {
-	var oldest callerKey
-	var last time.Time
-	for key, by := range o.callers {
-		if last.IsZero() || by.Last.Before(last) {
-			oldest, last = key, by.Last
+	const few = 16
+	var oldest *observedCaller
+	n := 0
+	for _, by := range o.callers {
+		if oldest == nil || by.last.Load() < oldest.last.Load() {
+			oldest = by
+		}
+		if n++; n == few {
+			break
 		}
 	}
-	delete(o.callers, oldest)
-}
-
-func outcomeOf(c *mcp.Call, res mcp.Result, err error, cancelled bool) string {
-	if err == nil {
-		if c.Method == mcp.MethodToolsCall && string(rawjson.Lookup(res.Body, "isError")) == "true" {
-			return OutcomeToolError
-		}
-		return OutcomeOK
-	}
-	if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
-		return OutcomeInput
-	}
-	if cancelled {
-		return OutcomeCancelled
-	}
-	return OutcomeError
+	delete(o.callers, oldest.callerKey)
 }
 
 // end records the outcome of a call.
-func (o *Observer) end(seq uint64, by *observedCaller, outcome string, err error) {
+func (o *Observer) end(seq uint64, how Outcome, err error) {
+	if o.opts.NoCalls {
+		return
+	}
 	text := ""
-	if outcome == OutcomeError {
+	if how == OutcomeError || how == OutcomeLimited {
 		text = clip(err.Error())
 	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	by.Open--
-	if outcome == OutcomeError || outcome == OutcomeToolError {
-		by.Errors++
-	}
 	if call := &o.ring[seq%observedCalls]; call.seq == seq { // otherwise many calls have begun since
-		call.took, call.outcome, call.err = now.Sub(call.start), outcome, text
+		call.took, call.outcome, call.err = now.Sub(call.start), how, text
 	}
+	o.wake()
+}
+
+// changed tells readers that something has changed.
+func (o *Observer) changed() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.wake()
 }
 
@@ -251,12 +290,13 @@ func (o *Observer) Watch() (<-chan struct{}, func()) {
 
 // Callers returns the clients, the one that was active last first.
 func (o *Observer) Callers() []CallerStatus {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.callersMu.RLock()
 	all := make([]CallerStatus, 0, len(o.callers))
 	for _, by := range o.callers {
-		all = append(all, by.CallerStatus)
+		all = append(all, CallerStatus{Client: by.client, Version: by.version, Revision: mcp.Revision(by.revision), Principal: by.principal, Issuer: by.issuer,
+			Since: by.since, Last: time.Unix(0, by.last.Load()), Calls: int(by.calls.Load()), Errors: int(by.errors.Load()), Open: int(by.open.Load()), Subscriptions: int(by.subscriptions.Load())})
 	}
+	o.callersMu.RUnlock()
 	slices.SortFunc(all, func(a, b CallerStatus) int { return cmp.Or(b.Last.Compare(a.Last), b.Since.Compare(a.Since)) })
 	return all
 }
@@ -264,12 +304,15 @@ func (o *Observer) Callers() []CallerStatus {
 // Calls returns the latest calls, the newest first. Names says whose names they
 // have; nil means that it is not known.
 func (o *Observer) Calls(names Resolver) []CallStatus {
+	all := []CallStatus{}
+	if o.opts.NoCalls {
+		return all
+	}
 	o.mu.Lock()
 	ring, last := o.ring, o.seq
-	all := []CallStatus{}
 	for seq := last; seq > 0 && last-seq < observedCalls; seq-- {
 		c := &ring[seq%observedCalls]
-		all = append(all, CallStatus{Seq: seq, Client: c.caller.Client, Principal: c.caller.Principal, Method: c.method, Name: c.name, Start: c.start, Duration: c.took, Outcome: c.outcome, Error: c.err, Server: c.kind})
+		all = append(all, CallStatus{Seq: seq, Client: c.caller.client, Principal: c.caller.principal, Method: c.method, Name: c.name, Start: c.start, Duration: c.took, Outcome: c.outcome, Error: c.err, Server: c.kind})
 	}
 	o.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())

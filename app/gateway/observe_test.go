@@ -12,7 +12,7 @@ import (
 
 func outcomes(calls []CallStatus) (all []string) {
 	for _, c := range calls {
-		all = append(all, c.Client+" "+c.Principal+" "+c.Method+" "+c.Server+"/"+c.Name+" "+c.Outcome)
+		all = append(all, c.Client+" "+c.Principal+" "+c.Method+" "+c.Server+"/"+c.Name+" "+c.Outcome.String())
 	}
 	return all
 }
@@ -20,7 +20,7 @@ func outcomes(calls []CallStatus) (all []string) {
 // TestObserverShowsCallersAndCalls shows who calls what, and how it ends.
 func TestObserverShowsCallersAndCalls(t *testing.T) {
 	var answer func() (mcp.Result, error)
-	o := NewObserver()
+	o := NewObserver(nil)
 	h := o.Middleware()(mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return answer() }))
 	serve := func(ctx context.Context, res string, err error) {
 		answer = func() (mcp.Result, error) { return mcp.Result{Body: json.RawMessage(res)}, err }
@@ -46,8 +46,8 @@ func TestObserverShowsCallersAndCalls(t *testing.T) {
 
 	names := resolver(func(kind, name string) (string, string, bool) { return "s", "add", kind == "tool" && name == "s__add" })
 	want := []string{"  tools/list / ok",
-		"host ann tools/call s/s__add cancelled", "host ann tools/call s/s__add input", "host ann tools/call s/s__add error",
-		"host ann tools/call s/s__add toolError", "host ann tools/call s/s__add ok"}
+		"host ann tools/call s/s__add cancelled", "host ann tools/call s/s__add input_required", "host ann tools/call s/s__add error",
+		"host ann tools/call s/s__add tool_error", "host ann tools/call s/s__add ok"}
 	if got := outcomes(o.Calls(names)); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("calls:\n%q\nwant\n%q", got, want)
 	}
@@ -65,7 +65,7 @@ func (r resolver) Resolve(_ context.Context, kind, name string) (string, string,
 
 // TestObserverIsBounded forgets old calls and clients.
 func TestObserverIsBounded(t *testing.T) {
-	o := NewObserver()
+	o := NewObserver(nil)
 	h := o.Middleware()(mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil }))
 	changed, stop := o.Watch()
 	defer stop()
@@ -82,7 +82,7 @@ func TestObserverIsBounded(t *testing.T) {
 // TestObserverCountsSubscriptions counts them until they end, also if they are
 // detached.
 func TestObserverCountsSubscriptions(t *testing.T) {
-	o := NewObserver()
+	o := NewObserver(nil)
 	h := o.Middleware()(mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Detach != nil {
 			c.Detach(func() {})

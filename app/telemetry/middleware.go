@@ -7,11 +7,14 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -23,7 +26,6 @@ type Telemetry struct {
 	opts     Options
 	started  time.Time
 	registry registry
-	callers  callers
 	export   *exporter // nil: nothing is exported
 	subs     atomic.Int64
 
@@ -78,7 +80,6 @@ func (t *Telemetry) Middleware(names Resolver) mcp.Middleware {
 				return next.Serve(ctx, c)
 			}
 			m := measurement{t: t, series: t.registry.of(ctx, c, names), began: time.Now()}
-			t.callers.add(&c.Caller, m.began)
 			onward := c
 			if t.Traces() {
 				onward = m.trace(ctx, c)
@@ -118,13 +119,16 @@ func (t *Telemetry) listen(ctx context.Context, next mcp.Handler, c *mcp.Call, m
 		}
 	}
 	res, err := next.Serve(ctx, &onward)
-	if !detached {
+	if !detached || err != nil {
 		ended()
 	}
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+		m.series.record(outcome.OK, 0)
+	case c.Detach != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		// The caller has tried whether the Handler detaches, and subscribes again.
+	default:
 		m.end(ctx, c, &res, err)
-	} else {
-		m.series.record(succeeded, 0)
 	}
 	return res, err
 }
@@ -164,7 +168,7 @@ func (m *measurement) trace(ctx context.Context, c *mcp.Call) *mcp.Call {
 // end records the end of a call.
 func (m *measurement) end(ctx context.Context, c *mcp.Call, res *mcp.Result, err error) {
 	took := time.Since(m.began)
-	how := outcomeOf(ctx, c.Method, res, err)
+	how := outcome.Of(ctx, c, res, err)
 	m.series.record(how, took)
 	if log := m.t.opts.Log; log.Enabled(ctx, slog.LevelDebug) {
 		m.log(ctx, log, c, how, took, err)
@@ -178,23 +182,47 @@ func (m *measurement) end(ctx context.Context, c *mcp.Call, res *mcp.Result, err
 }
 
 // log writes a line about a call.
-func (m *measurement) log(ctx context.Context, log *slog.Logger, c *mcp.Call, how outcome, took time.Duration, err error) {
-	attrs := []slog.Attr{slog.String("method", m.series.method), slog.String("server", m.series.server), slog.String("name", m.series.tool), slog.String("outcome", outcomeNames[how]), slog.Duration("took", took)}
+func (m *measurement) log(ctx context.Context, log *slog.Logger, c *mcp.Call, how outcome.Outcome, took time.Duration, err error) {
+	attrs := []slog.Attr{slog.String("method", m.series.method), slog.String("server", m.series.server), slog.String("name", m.series.tool), slog.String("outcome", how.String()), slog.Duration("took", took)}
 	if c.Caller.Principal != nil {
 		attrs = append(attrs, slog.String("principal", c.Caller.Principal.ID))
 	}
 	if m.span != nil {
 		attrs = append(attrs, slog.String("trace_id", hex.EncodeToString(m.span.trace[:])), slog.String("span_id", hex.EncodeToString(m.span.span[:])))
 	}
-	if err != nil && how == failed {
-		attrs = append(attrs, slog.String("error", err.Error()))
+	if err != nil && (how == outcome.Error || how == outcome.Limited) {
+		attrs = append(attrs, slog.String("error", withoutURI(err.Error(), c)))
 	}
 	log.LogAttrs(ctx, slog.LevelDebug, "call", attrs...)
 }
 
+// maxText bounds the length of the texts of a span in bytes.
+const maxText = 1000
+
+// uriOf returns the URI that a call reads; empty if it reads none.
+func uriOf(c *mcp.Call) string {
+	if c.Method != mcp.MethodResourcesRead {
+		return ""
+	}
+	uri, _ := rawjson.String(rawjson.Lookup(c.Params, "uri"))
+	return uri
+}
+
+// withoutURI returns a text without the secrets of the URI that a call reads, which
+// errors repeat, and without what looks like a secret.
+func withoutURI(text string, c *mcp.Call) string {
+	for uri := uriOf(c); uri != ""; _, uri, _ = strings.Cut(uri, "+") { // also as the server names it
+		text = strings.ReplaceAll(text, uri, redact.URI(uri))
+	}
+	return secrets.Text(text)
+}
+
+// secrets finds secrets by how they look.
+var secrets = redact.New()
+
 // describe names a span and sets its attributes, as the semantic conventions of
 // OpenTelemetry for MCP say.
-func (m *measurement) describe(c *mcp.Call, how outcome, err error) {
+func (m *measurement) describe(c *mcp.Call, how outcome.Outcome, err error) {
 	s := m.span
 	add := func(key, value string) {
 		if value != "" {
@@ -211,31 +239,30 @@ func (m *measurement) describe(c *mcp.Call, how outcome, err error) {
 	case mcp.MethodPromptsGet:
 		add("gen_ai.prompt.name", m.series.tool)
 	case mcp.MethodResourcesRead:
-		uri, _ := rawjson.String(rawjson.Lookup(c.Params, "uri"))
-		add("mcp.resource.uri", textclip.Clip(uri, 1000))
+		add("mcp.resource.uri", textclip.Clip(redact.URI(uriOf(c)), maxText))
 	}
 	if m.series.tool != "" {
 		s.name += " " + m.series.tool
 	}
 	add("tenon.server", m.series.server)
-	add("tenon.outcome", outcomeNames[how])
+	add("tenon.outcome", how.String())
 	if p := c.Caller.Principal; p != nil {
 		add("enduser.id", textclip.Clip(p.ID, maxLabel))
 	}
 	switch how {
-	case toolFailed:
+	case outcome.ToolError:
 		s.failed = true
 		add("error.type", "tool_error")
-	case cancelled:
+	case outcome.Cancelled:
 		add("error.type", "cancelled")
 		s.failed = true
-	case limited, failed:
+	case outcome.Limited, outcome.Error:
 		s.failed = true
 		kind := "_OTHER"
 		if e, ok := errors.AsType[*mcp.Error](err); ok {
 			kind = strconv.Itoa(e.Code)
 			add("rpc.response.status_code", kind)
-			s.message = textclip.Clip(e.Message, 1000)
+			s.message = textclip.Clip(withoutURI(e.Message, c), maxText)
 		}
 		add("error.type", kind)
 	}

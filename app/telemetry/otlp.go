@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -65,7 +66,7 @@ func (e *exporter) encodeSpans(batch []*span) ([]byte, error) {
 func (e *exporter) encodeMetrics(now time.Time) ([]byte, error) {
 	var points []object
 	for _, s := range e.t.sorted() {
-		for o := range outcomes {
+		for o := range outcome.Count {
 			if h := s.by[o].Load(); h != nil {
 				points = append(points, e.point(s, o, h.read(), now))
 			}
@@ -97,14 +98,14 @@ func (e *exporter) encodeMetrics(now time.Time) ([]byte, error) {
 }
 
 // point returns the data point of a histogram.
-func (e *exporter) point(s *series, o outcome, c counts, now time.Time) object {
+func (e *exporter) point(s *series, o outcome.Outcome, c counts, now time.Time) object {
 	name := "gen_ai.tool.name"
 	if s.method == mcp.MethodPromptsGet {
 		name = "gen_ai.prompt.name"
 	}
-	of := []attribute{{"mcp.method.name", s.method}, {name, s.tool}, {"tenon.server", s.server}, {"tenon.outcome", outcomeNames[o]}}
-	if o != succeeded && o != inputRequired {
-		of = append(of, attribute{"error.type", outcomeNames[o]})
+	of := []attribute{{"mcp.method.name", s.method}, {name, s.tool}, {"tenon.server", s.server}, {"tenon.outcome", o.String()}}
+	if o != outcome.OK && o != outcome.InputRequired {
+		of = append(of, attribute{"error.type", o.String()})
 	}
 	buckets := make([]string, len(c.buckets))
 	for i, n := range c.buckets {

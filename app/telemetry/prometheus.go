@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/outcome"
 )
 
 // A Gauge adds a metric whose values are read when they are asked for.
@@ -130,10 +132,10 @@ func (w *text) calls(all []*series) {
 	const name = "tenon_gateway_calls_total"
 	w.head(name, "counter", "Calls that have ended.")
 	for _, s := range all {
-		for o := range outcomes {
+		for o := range outcome.Count {
 			if h := s.by[o].Load(); h != nil {
 				c := h.read()
-				w.sample(name, float64(c.count), "method", s.method, "server", s.server, "tool", s.tool, "outcome", outcomeNames[o])
+				w.sample(name, float64(c.count), "method", s.method, "server", s.server, "tool", s.tool, "outcome", o.String())
 			}
 		}
 	}
@@ -147,7 +149,7 @@ func (w *text) durations(all []*series) {
 		first := all[i]
 		var sum counts
 		for ; i < len(all) && all[i].method == first.method && all[i].server == first.server; i++ {
-			for o := range outcomes {
+			for o := range outcome.Count {
 				if h := all[i].by[o].Load(); h != nil {
 					sum.add(h.read())
 				}

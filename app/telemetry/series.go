@@ -2,54 +2,15 @@ package telemetry
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
-
-// An outcome is how a call ended.
-type outcome int
-
-const (
-	succeeded     outcome = iota
-	toolFailed            // the result of a tool has isError
-	inputRequired         // the call continues in a further round
-	cancelled
-	limited // refused because of a rate or concurrency limit
-	failed
-	outcomes // the number of them
-)
-
-// outcomeNames are the values of the label "outcome".
-var outcomeNames = [outcomes]string{"ok", "tool_error", "input_required", "cancelled", "limited", "error"}
-
-// outcomeOf returns how a call ended.
-func outcomeOf(ctx context.Context, method string, res *mcp.Result, err error) outcome {
-	if err == nil {
-		if method == mcp.MethodToolsCall && isTrue(rawjson.Lookup(res.Body, "isError")) {
-			return toolFailed
-		}
-		return succeeded
-	}
-	if _, ok := errors.AsType[*mcp.InputRequired](err); ok {
-		return inputRequired
-	}
-	if ctx.Err() != nil {
-		return cancelled
-	}
-	if e, ok := errors.AsType[*mcp.Error](err); ok && e.HTTPStatus == http.StatusTooManyRequests {
-		return limited
-	}
-	return failed
-}
-
-func isTrue(raw []byte) bool { return string(raw) == "true" }
 
 // bounds are the upper bounds of the buckets of durations in seconds, as the
 // semantic conventions of OpenTelemetry for MCP advise.
@@ -98,14 +59,14 @@ func (c *counts) add(more counts) {
 type series struct {
 	labels
 	inFlight atomic.Int64
-	by       [outcomes]atomic.Pointer[histogram]
+	by       [outcome.Count]atomic.Pointer[histogram]
 }
 
 // labels say what a series is about. Tool is the server's own name of a tool or a
 // prompt, or empty.
 type labels struct{ method, server, tool string }
 
-func (s *series) record(o outcome, d time.Duration) {
+func (s *series) record(o outcome.Outcome, d time.Duration) {
 	h := s.by[o].Load()
 	if h == nil {
 		s.by[o].CompareAndSwap(nil, new(histogram))
@@ -129,9 +90,18 @@ type registry struct {
 }
 
 // A Resolver says which server a name that clients use belongs to, and how that
-// server calls it. A gateway.Router is one.
+// server calls it. A gateway.Router is one. If it also has the method
+//
+//	Lists(ctx context.Context, kind, name string) bool
+//
+// then names for which that reports false count without the tool: clients may
+// invent them.
 type Resolver interface {
 	Resolve(ctx context.Context, kind, name string) (server, own string, ok bool)
+}
+
+type lister interface {
+	Lists(ctx context.Context, kind, name string) bool
 }
 
 // named are the methods whose parameters have a name that makes a series, and the
@@ -158,6 +128,9 @@ func (r *registry) of(ctx context.Context, c *mcp.Call, names Resolver) *series 
 		var ok bool
 		if l.server, l.tool, ok = names.Resolve(ctx, kind, name); !ok {
 			return r.get(labels{method: c.Method})
+		}
+		if known, ok := names.(lister); ok && !known.Lists(ctx, kind, name) {
+			l.tool = ""
 		}
 	}
 	s := r.get(l)

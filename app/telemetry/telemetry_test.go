@@ -12,12 +12,12 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -468,24 +468,59 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCallers counts calls by client, and forgets clients that are quiet when
-// there are many.
-func TestCallers(t *testing.T) {
-	tel, h := observed(t, nil, answer)
-	for i, id := range []string{"ada", "bob", "ada"} {
-		c := toolCall("a__x")
-		c.Caller = mcp.Caller{Client: &mcp.Implementation{Name: "client", Version: "2"}, Principal: &mcp.Principal{ID: id}}
-		h.Serve(t.Context(), c)
-		tel.callers.get(callerKey{name: "client", version: "2", principal: id}).last.Store(int64(i))
+// listed resolves names like twoServers, and lists the tool x only.
+type listed struct{ twoServers }
+
+func (listed) Lists(_ context.Context, _, name string) bool { return strings.HasSuffix(name, "__x") }
+
+// TestInventedNamesAreNoLabels counts tools that no server lists without a name, in
+// one series for each server.
+func TestInventedNamesAreNoLabels(t *testing.T) {
+	tel, err := New(&Options{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if all := tel.Callers(); len(all) != 2 || all[0].Principal != "ada" || all[0].Calls != 2 || all[0].Client != "client 2" {
-		t.Errorf("callers %v", all)
+	h := mcp.Chain(mcp.HandlerFunc(answer), tel.Middleware(listed{}))
+	for i := range 5 {
+		h.Serve(t.Context(), toolCall(fmt.Sprintf("a__invented%d", i)))
 	}
-	for i := range 2 * maxCallers {
-		tel.callers.add(&mcp.Caller{Principal: &mcp.Principal{ID: fmt.Sprint(i)}}, time.Now())
+	h.Serve(t.Context(), toolCall("a__x"))
+	text := string(tel.Text())
+	for _, want := range []string{`{method="tools/call",server="a",tool="",outcome="ok"} 5`, `{method="tools/call",server="a",tool="x",outcome="ok"} 1`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, text)
+		}
 	}
-	if all := tel.Callers(); len(all) != maxCallers || slices.ContainsFunc(all, func(c Caller) bool { return c.Principal == "ada" }) {
-		t.Errorf("%d callers", len(all))
+	if strings.Contains(text, "invented") {
+		t.Errorf("an invented name is a label:\n%s", text)
+	}
+}
+
+// TestSubscriptionAttemptsCountOnce does not count the attempt of a session to
+// subscribe without blocking, if it subscribes again.
+func TestSubscriptionAttemptsCountOnce(t *testing.T) {
+	tel, h := observed(t, nil, func(ctx context.Context, _ *mcp.Call) (mcp.Result, error) { return mcp.Result{}, ctx.Err() })
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.Serve(ended, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Detach: func(func()) {}})
+	h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodSubscriptionsListen})
+	if text := string(tel.Text()); !strings.Contains(text, `tenon_gateway_calls_total{method="subscriptions/listen",server="",tool="",outcome="ok"} 1`) || strings.Contains(text, `outcome="cancelled"`) {
+		t.Error(text)
+	}
+}
+
+// TestSpansHaveNoSecretsOfURIs leaves user information and queries out of spans,
+// also where an error repeats the URI.
+func TestSpansHaveNoSecretsOfURIs(t *testing.T) {
+	const uri = "https://ada:hunter2@x.example/a?sig=opensesame"
+	c := &mcp.Call{Method: mcp.MethodResourcesRead, Params: json.RawMessage(`{"uri":"notes+` + uri + `"}`)}
+	for _, err := range []error{nil, mcp.ResourceNotFound("notes+" + uri), mcp.Errorf(mcp.CodeInternal, "cannot read %s", uri)} {
+		m := measurement{series: &series{labels: labels{method: c.Method}}, span: &span{}}
+		m.describe(c, outcome.Of(t.Context(), c, &mcp.Result{}, err), err)
+		text := fmt.Sprint(m.span)
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "opensesame") || !strings.Contains(text, "notes+https://x.example/a") {
+			t.Errorf("%v: %s", err, text)
+		}
 	}
 }
 

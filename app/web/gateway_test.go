@@ -28,7 +28,7 @@ func gatewayPage(t *testing.T) (page *Gateway, h mcp.Handler, tool *string, do f
 	t.Cleanup(func() { pins.Close() })
 	tool = new(string)
 	*tool = "Adds."
-	o := gateway.NewObserver()
+	o := gateway.NewObserver(nil)
 	h = mcp.Chain(mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{Body: json.RawMessage(`{"tools":[{"name":"add","description":"` + *tool + `"}]}`)}, nil
 	}), o.Middleware(), pins.Guard("calc"))

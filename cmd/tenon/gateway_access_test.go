@@ -409,7 +409,7 @@ func TestGatewayAudit(t *testing.T) {
 		`"name":"delete_all","effect":"deny","args":"sha256:`,
 		`"server":"calc","kind":"tool","name":"divide","effect":"allow","rule":{"effect":"allow","server":"calc"}`,
 	}
-	for i, outcome := range []string{"ok", "denied", "tool error"} {
+	for i, outcome := range []string{"ok", "denied", "tool_error"} {
 		if len(lines) != len(wants) || !strings.Contains(lines[i], wants[i]) || !strings.Contains(lines[i], `"outcome":"`+outcome+`"`) {
 			t.Fatalf("line %d of\n%s", i+1, data)
 		}

@@ -89,3 +89,32 @@ func TestGatewayTelemetry(t *testing.T) {
 		}
 	}
 }
+
+// TestGatewayMetricsOfRefusedCalls counts calls that a limit refuses as such, and
+// invented names without a label of their own.
+func TestGatewayMetricsOfRefusedCalls(t *testing.T) {
+	dir := t.TempDir()
+	configured(t, dir, `{"mcpServers":{"calc":{"builtin":"calc"}},"gateway":{"limits":[{"tool":"add","rate":"1/h"}]}}`)
+	url, _ := servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0")
+	conn, err := (&streamclient.Endpoint{URL: url}).Dial(t.Context(), (&client.Options{}).Profile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, tool := range []string{"calc__add", "calc__add", "calc__add", "calc__invented1", "calc__invented2"} {
+		conn.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `","arguments":{"a":1,"b":2}}`)})
+	}
+	_, text := get(t, strings.TrimSuffix(url, "/mcp")+"/metrics", "")
+	for _, want := range []string{
+		`tenon_gateway_calls_total{method="tools/call",server="calc",tool="add",outcome="ok"} 1`,
+		`tenon_gateway_calls_total{method="tools/call",server="calc",tool="add",outcome="limited"} 2`,
+		`tenon_gateway_calls_total{method="tools/call",server="calc",tool="",outcome="error"} 2`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("%s is missing in the metrics:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "invented") {
+		t.Errorf("an invented name is in the metrics:\n%s", text)
+	}
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
-	"github.com/tenon-mcp/tenon/app/telemetry"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -106,16 +105,16 @@ const readyLimit = 30 * time.Second
 
 // A gatewayStatus is the answer at statusPath.
 type gatewayStatus struct {
-	Version  string                `json:"version"`
-	PID      int                   `json:"pid"`
-	Started  time.Time             `json:"started"`
-	State    string                `json:"state"` // running or ending
-	InFlight int                   `json:"callsInFlight"`
-	Reloads  int64                 `json:"reloads"`
-	Refused  int64                 `json:"reloadsRefused"`
-	Sessions int                   `json:"sessions"` // of legacy clients over HTTP
-	Servers  []gatewayServerStatus `json:"servers"`
-	Callers  []telemetry.Caller    `json:"callers"`
+	Version  string                 `json:"version"`
+	PID      int                    `json:"pid"`
+	Started  time.Time              `json:"started"`
+	State    string                 `json:"state"` // running or ending
+	InFlight int                    `json:"callsInFlight"`
+	Reloads  int64                  `json:"reloads"`
+	Refused  int64                  `json:"reloadsRefused"`
+	Sessions int                    `json:"sessions"` // of legacy clients over HTTP
+	Servers  []gatewayServerStatus  `json:"servers"`
+	Callers  []gateway.CallerStatus `json:"callers"`
 }
 
 type gatewayServerStatus struct {
@@ -213,7 +212,7 @@ func (g *gatewayRun) statusOf(s connect.State, routed gateway.ServerStatus) gate
 
 func (g *gatewayRun) status() gatewayStatus {
 	s := gatewayStatus{Version: version.String(), PID: os.Getpid(), Started: g.started, State: "running", InFlight: g.head.InFlight(),
-		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.tel.Callers()}
+		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.observer.Callers()}
 	if g.draining.Load() {
 		s.State = "ending"
 	}

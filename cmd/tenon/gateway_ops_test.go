@@ -140,7 +140,7 @@ func TestGatewayStatus(t *testing.T) {
 	if calc := s.Servers[0]; calc.State != "ready" || calc.Tools == nil || *calc.Tools == 0 || calc.Revision != mcp.Revisions()[0] {
 		t.Errorf("calc: %s", out)
 	}
-	if len(s.Callers) != 1 || !strings.HasPrefix(s.Callers[0].Client, "tenon ") || s.Callers[0].Calls == 0 {
+	if len(s.Callers) != 1 || s.Callers[0].Client != "tenon" || s.Callers[0].Version == "" || s.Callers[0].Calls == 0 {
 		t.Errorf("callers: %v", s.Callers)
 	}
 	if code, out, _ := tenon(t, "gateway", "status", url); code != exitTool || !strings.Contains(out, "calc") || !strings.Contains(out, "dead") {

@@ -42,7 +42,7 @@ func (g *gatewayRun) listenPage() (*gatewayPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.observer = gateway.NewObserver()
+	g.observer = gateway.NewObserver(nil)
 	return &gatewayPage{g: g, l: l}, nil
 }
 
@@ -58,14 +58,6 @@ func (p *gatewayPage) close() {
 			p.g.log.Warn("the page did not end well", "error", err)
 		}
 	}
-}
-
-// observed adds the link that the page needs.
-func (g *gatewayRun) observed(h mcp.Handler) mcp.Handler {
-	if g.observer == nil {
-		return h
-	}
-	return g.observer.Middleware()(h)
 }
 
 // serve begins to serve the page. url is the address of the gateway for clients.

@@ -35,8 +35,8 @@ type gatewayRun struct {
 	sets     atomic.Pointer[map[string]mcp.Handler]
 	router   *gateway.Router // nil with --names plain, and before the first apply
 	tel      *telemetry.Telemetry
-	guard    *gatewayGuard     // nil before the first apply; only apply changes it
-	observer *gateway.Observer // nil without a page
+	guard    *gatewayGuard // nil before the first apply; only apply changes it
+	observer *gateway.Observer
 
 	sessions atomic.Pointer[func() int]   // counts the sessions of clients; nil on stdio
 	pins     atomic.Pointer[gateway.Pins] // nil if definitions are not pinned
@@ -68,7 +68,7 @@ type gatewayServer struct {
 }
 
 func newGatewayRun(p *program, v *gatewayFlags, log *slog.Logger) (*gatewayRun, error) {
-	g := &gatewayRun{p: p, v: v, log: log, started: time.Now(), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
+	g := &gatewayRun{p: p, v: v, log: log, started: time.Now(), observer: gateway.NewObserver(&gateway.ObserverOptions{NoCalls: true}), servers: map[string]*gatewayServer{}, open: map[*connect.Server]struct{}{}}
 	p.onBehalf = &gatewayCredentials{p: p, log: log, loop: newLoopGuard()}
 	g.access = newGatewayAccess(p, log)
 	var err error
@@ -231,7 +231,7 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 	}
 	g.setServers(next)
 	g.tel.Forget()
-	g.head.Set(g.v.searching(settings, mcp.Chain(g.observed(h), g.tel.Middleware(g.router))))
+	g.head.Set(g.v.searching(settings, mcp.Chain(g.observer.Middleware()(h), g.tel.Middleware(g.router))))
 	g.useSets(settings, next)
 	return nil
 }
@@ -251,7 +251,7 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, 
 	}
 	old := g.setServers(next)
 	g.useSets(config.Gateway{}, next)
-	drained := g.head.Set(g.v.searching(c.Settings().Gateway, mcp.Chain(g.observed(h), g.tel.Middleware(onlyServer(s.entry.Name)))))
+	drained := g.head.Set(g.v.searching(c.Settings().Gateway, mcp.Chain(g.observer.Middleware()(h), g.tel.Middleware(onlyServer(s.entry.Name)))))
 	for _, was := range old {
 		if was.conn != s.conn {
 			go func() {

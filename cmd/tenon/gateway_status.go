@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -118,7 +119,7 @@ func (p *program) printStatus(s *gatewayStatus) error {
 		fmt.Fprintln(w, "\nCLIENT\tPRINCIPAL\tREVISION\tCALLS\tLAST CALL\t")
 	}
 	for _, c := range s.Callers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s ago\t\n", visible.Line(cmp.Or(c.Client, "?")), visible.Line(cmp.Or(c.Principal, "-")), cmp.Or(string(c.Revision), "-"), c.Calls, since(c.Last))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s ago\t\n", visible.Line(cmp.Or(strings.TrimSpace(c.Client+" "+c.Version), "?")), visible.Line(cmp.Or(c.Principal, "-")), cmp.Or(string(c.Revision), "-"), c.Calls, since(c.Last))
 	}
 	return w.Flush()
 }

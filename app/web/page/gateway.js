@@ -12,7 +12,7 @@ const parts = { head: h('section'), held: h('section'), callers: h('section', { 
 const failed = new Map(); // errors of approvals by digest
 let shown = '';           // the held definitions that are drawn
 
-const outcomes = { open: ['dots', 'wait', 'running'], ok: ['ok', 'ok', 'ok'], toolError: ['warn', 'bad', 'tool error'], error: ['bad', 'bad', 'failed'], input: ['ask', 'wait', 'waits for input'], cancelled: ['off', '', 'cancelled'] };
+const outcomes = { open: ['dots', 'wait', 'running'], ok: ['ok', 'ok', 'ok'], tool_error: ['warn', 'bad', 'tool error'], error: ['bad', 'bad', 'failed'], input_required: ['ask', 'wait', 'waits for input'], limited: ['warn', 'bad', 'limited'], cancelled: ['off', '', 'cancelled'] };
 
 function outcome(c) {
   const [sign, tone, word] = outcomes[c.outcome] ?? ['off', '', c.outcome];
