@@ -61,7 +61,11 @@ func (h *hub) serve() bool {
 		h.conn = nil
 		h.mu.Unlock()
 	}()
-	if err := h.subscribe(h.s.ctx, conn, channels...); err != nil {
+	err := h.locate(conn)
+	if err == nil {
+		err = h.subscribe(h.s.ctx, conn, channels...)
+	}
+	if err != nil {
 		if err, away := explain(err); away && h.s.ctx.Err() == nil {
 			h.s.lose(err)
 		}
@@ -74,6 +78,20 @@ func (h *hub) serve() bool {
 	}
 	return true
 }
+
+// locate connects to the node of a Redis Cluster that publishes messages, so that
+// they do not depend on the connections between nodes.
+func (h *hub) locate(conn rueidis.DedicatedClient) error {
+	if !h.s.clustered() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(h.s.ctx, h.s.timeout)
+	defer cancel()
+	return conn.Do(ctx, conn.B().Exists().Key(h.node()).Build()).Error()
+}
+
+// node returns a key of the node of a Redis Cluster that publishes messages.
+func (h *hub) node() string { return h.s.key(kindTopic, "publisher") }
 
 // restored tells all subscribers that messages may be missing, unless there was
 // no connection before.
@@ -191,11 +209,19 @@ func (s *Store) Publish(ctx context.Context, topic string, data []byte) error {
 	if err := errors.Join(cluster.CheckKeys(topic), cluster.CheckValue(data)); err != nil {
 		return err
 	}
+	if s.clustered() {
+		_, err := s.script(ctx, publishScript, s.hub.node(), s.hub.prefix+topic, string(data))
+		return err
+	}
 	_, err := s.command(ctx, func(c rueidis.Client) rueidis.Completed {
 		return c.B().Publish().Channel(s.hub.prefix + topic).Message(string(data)).Build()
 	})
 	return err
 }
+
+// publishScript publishes at the node of a Redis Cluster that has KEYS[1]: only
+// messages of one node have an order.
+var publishScript = rueidis.NewLuaScript(`return redis.call('PUBLISH', ARGV[1], ARGV[2])`)
 
 // Subscribe implements [cluster.Store].
 func (s *Store) Subscribe(ctx context.Context, topic string, receive func(data []byte), lost func()) (func(), error) {

@@ -142,6 +142,11 @@ func (s *Store) configure() {
 	}
 }
 
+// clustered reports whether the store is a Redis Cluster.
+func (s *Store) clustered() bool {
+	return !s.option.ForceSingleClient && s.option.Sentinel.MasterSet == ""
+}
+
 // client returns the present client.
 func (s *Store) client() rueidis.Client { return *s.conn.Load() }
 

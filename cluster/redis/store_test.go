@@ -51,13 +51,16 @@ func TestMiniredis(t *testing.T) {
 	}, nil)
 }
 
-// runReal runs the suite on a server; each test has a prefix of its own.
-func runReal(t *testing.T, s *redistest.Server) {
+// runReal runs the suite on a server, or on several that are one Redis Cluster;
+// each test has a prefix of its own.
+func runReal(t *testing.T, nodes ...*redistest.Server) {
 	var n atomic.Int32
 	storetest.Run(t, func(t *testing.T) storetest.Subject {
 		prefix := "test" + strconv.Itoa(int(n.Add(1))) + ":"
+		var opened atomic.Int32
 		return storetest.Subject{
 			Open: func() cluster.Store {
+				s := nodes[int(opened.Add(1))%len(nodes)]
 				return open(t, s.URL, &redis.Options{Prefix: prefix, Timeout: 30 * time.Second})
 			},
 			Advance: func(d time.Duration) { time.Sleep(d + 100*time.Millisecond) }, // Redis counts milliseconds

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,9 @@ const startTimeout = 30 * time.Second
 type Options struct {
 	// TLS makes the server accept only TLS, and only clients with a certificate.
 	TLS bool
+	// Cluster makes the server a node of a Redis Cluster that has no slots yet;
+	// see [StartCluster].
+	Cluster bool
 	// Keep makes the server keep its data over a restart.
 	Keep bool
 	// Config has further lines of redis.conf.
@@ -49,6 +53,7 @@ type Server struct {
 	o        Options
 	path     string
 	sentinel bool
+	bus      string // port of the cluster
 
 	mu  sync.Mutex
 	cmd *exec.Cmd // nil while it does not run
@@ -77,6 +82,42 @@ func StartSentinel(t testing.TB, primary *Server) *Server {
 	}}}
 	s.launch()
 	return s
+}
+
+// StartCluster starts a Redis Cluster of n primaries and returns them. The URL of
+// each reaches the whole cluster.
+func StartCluster(t testing.TB, n int) (nodes []*Server) {
+	t.Helper()
+	const slots = 16384
+	for i := range n {
+		s := Start(t, &Options{Cluster: true, Config: []string{"cluster-node-timeout 5000"}})
+		s.URL += "?cluster=true"
+		if got := s.Do("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/n), strconv.Itoa((i+1)*slots/n-1)); got != "+OK" {
+			t.Fatal(got)
+		}
+		if i > 0 {
+			host, port, _ := net.SplitHostPort(nodes[0].Addr)
+			s.Do("CLUSTER", "MEET", host, port, nodes[0].bus)
+		}
+		nodes = append(nodes, s)
+	}
+	for end := time.Now().Add(startTimeout); !joined(nodes); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the Redis Cluster does not start")
+		}
+	}
+	return nodes
+}
+
+// joined reports whether all nodes know each other and serve.
+func joined(nodes []*Server) bool {
+	for _, s := range nodes {
+		info := s.Do("CLUSTER", "INFO")
+		if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(len(nodes))+"\r") {
+			return false
+		}
+	}
+	return true
 }
 
 // launch starts the server at a free address.
@@ -136,6 +177,10 @@ func (s *Server) start() error {
 			"tls-ca-cert-file "+s.file("ca.pem"), "tls-cert-file "+s.file("server.pem"), "tls-key-file "+s.file("server.key"))
 	} else {
 		lines = append(lines, "port "+port)
+	}
+	if s.o.Cluster {
+		_, s.bus, _ = net.SplitHostPort(freeAddr(s.t))
+		lines = append(lines, "cluster-enabled yes", "cluster-port "+s.bus, "masterauth \""+Password+"\"")
 	}
 	if s.o.Keep {
 		lines = append(lines, "appendonly yes", "appendfsync always")
