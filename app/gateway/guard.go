@@ -20,12 +20,12 @@ import (
 // that pins do not depend on how a gateway names things. All connections to a
 // server, such as one for each user, may be wrapped.
 //
-// A tool or prompt that no list has shown yet is looked up before it is called.
-// Lists are read again in the background after the server has notified of a
-// change, and every five minutes while the server is used.
+// A tool or prompt that no list has shown yet, or whose list has changed according
+// to the server, is looked up before it is called. Lists are read again in the
+// background after a change, and every five minutes while the server is used.
 func (p *Pins) Guard(server string) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
-		g := &guard{pins: p, server: server, next: next, seen: map[string]map[string]*sighting{}, subs: map[*guardedSub]struct{}{}, lookups: map[lookupKey]*lookup{}, lookedUp: map[lookupKey]time.Time{}, listed: map[string]time.Time{}, changes: map[string]time.Time{}}
+		g := &guard{pins: p, server: server, next: next, seen: map[string]map[string]*sighting{}, subs: map[*guardedSub]struct{}{}, lookups: map[lookupKey]*lookup{}, lookedUp: map[lookupKey]time.Time{}, listed: map[string]uint64{}, changes: map[string]uint64{}}
 		for _, l := range pinnedLists {
 			g.seen[l.kind] = map[string]*sighting{}
 		}
@@ -73,8 +73,8 @@ type guard struct {
 
 	mu       sync.RWMutex
 	seen     map[string]map[string]*sighting // by kind and name; the sightings are never modified
-	listed   map[string]time.Time            // by kind: when the end of the list was seen
-	changes  map[string]time.Time            // by kind: when the server notified of a change last
+	changes  map[string]uint64               // by kind: counts the changes that the server notified of
+	listed   map[string]uint64               // by kind: the changes before the last list that was read whole
 	lookups  map[lookupKey]*lookup
 	lookedUp map[lookupKey]time.Time
 	subs     map[*guardedSub]struct{}
@@ -123,6 +123,7 @@ func (g *guard) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 
 // list serves a page of a list without the items that are held back.
 func (g *guard) list(ctx context.Context, c *mcp.Call, l *pinnedList) (mcp.Result, error) {
+	before := g.changesOf(l.kind)
 	res, err := g.next.Serve(ctx, c)
 	if err != nil {
 		return res, err
@@ -134,11 +135,10 @@ func (g *guard) list(ctx context.Context, c *mcp.Call, l *pinnedList) (mcp.Resul
 		return kept
 	})
 	if cursor := rawjson.Lookup(res.Body, "nextCursor"); cursor == nil || rawjson.IsNull(cursor) {
-		now := time.Now()
-		g.checked.Store(now.Unix())
-		g.mu.Lock()
-		g.listed[l.kind] = now
-		g.mu.Unlock()
+		g.checked.Store(time.Now().Unix())
+		if rawjson.Lookup(c.Params, "cursor") == nil {
+			g.setListed(l.kind, before)
+		}
 	}
 	if flipped {
 		g.announce(l.kind)
@@ -198,9 +198,17 @@ func (g *guard) check(ctx context.Context, c *mcp.Call, l *pinnedList) error {
 	if name == nil {
 		return nil // the server refuses the call
 	}
-	s := g.sighting(l.kind, name)
+	s, changes, fresh := g.current(l.kind, name)
+	if s != nil && !fresh {
+		for range 2 { // a read that runs may have begun before the change
+			if err := g.lookUp(ctx, c, l, changes); err != nil {
+				return err
+			}
+		}
+		s = g.sighting(l.kind, name)
+	}
 	if s == nil {
-		if err := g.lookUp(ctx, c, l); err != nil {
+		if err := g.lookUp(ctx, c, l, 0); err != nil {
 			return err
 		}
 		s = g.sighting(l.kind, name)
@@ -214,6 +222,36 @@ func (g *guard) check(ctx context.Context, c *mcp.Call, l *pinnedList) error {
 		return mcp.Errorf(mcp.CodeInvalidRequest, "%s %q of server %s waits for approval by the operator of the gateway: its definition is new or has changed", l.kind, clip(string(name)), g.server)
 	}
 	return nil
+}
+
+// current returns what was seen, nil if nothing was, and whether that was after all
+// changes that the server has notified of.
+func (g *guard) current(kind string, name []byte) (s *sighting, changes uint64, fresh bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	changes = g.changes[kind]
+	return g.seen[kind][string(name)], changes, g.listed[kind] >= changes
+}
+
+// changesOf returns how many changes of a list the server has notified of.
+func (g *guard) changesOf(kind string) uint64 {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.changes[kind]
+}
+
+// hasListed reports whether a list was read whole after this many changes.
+func (g *guard) hasListed(kind string, changes uint64) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.listed[kind] >= changes
+}
+
+// setListed records that a list was read whole after this many changes.
+func (g *guard) setListed(kind string, changes uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.listed[kind] = max(g.listed[kind], changes)
 }
 
 // unquoted returns the text of a JSON string, which is a part of raw if it has no
@@ -242,13 +280,13 @@ type (
 // maxLookedUp is the number of lookups whose times a guard remembers.
 const maxLookedUp = 1000
 
-// lookUp reads a list because of a call, unless that was done a moment ago.
-// Calls that need the same list share one read.
-func (g *guard) lookUp(ctx context.Context, c *mcp.Call, l *pinnedList) error {
+// lookUp reads a list because of a call, unless it was read after this many changes
+// or, if that is 0, a moment ago. Calls that need the same list share one read.
+func (g *guard) lookUp(ctx context.Context, c *mcp.Call, l *pinnedList, changes uint64) error {
 	key := lookupKey{l.kind, c.Caller.Principal.Key()}
 	g.mu.Lock()
 	at := g.lookups[key]
-	if at == nil && time.Since(g.lookedUp[key]) < lookupPause {
+	if changes > 0 && g.listed[l.kind] >= changes || at == nil && changes == 0 && time.Since(g.lookedUp[key]) < lookupPause {
 		g.mu.Unlock()
 		return nil
 	}
@@ -290,9 +328,13 @@ func (g *guard) read(caller mcp.Caller, l *pinnedList) error {
 	ctx, cancel := context.WithTimeout(g.pins.ctx, readLimit)
 	defer cancel()
 	page := func(ctx context.Context, c *mcp.Call) (mcp.Result, error) { return g.list(ctx, c, l) }
+	before := g.changesOf(l.kind)
 	err := readPages(ctx, mcp.Call{Method: l.method, Caller: caller}, maxItems, page, func(mcp.Result) error { return nil })
 	if err != nil && hasNone(err) {
-		return nil
+		err = nil
+	}
+	if err == nil {
+		g.setListed(l.kind, before)
 	}
 	return err
 }
@@ -309,9 +351,7 @@ func (g *guard) checkAgain(after time.Duration) {
 		g.checked.Store(time.Now().Unix())
 		for i := range pinnedLists {
 			l := &pinnedLists[i]
-			g.mu.RLock()
-			due := after == 0 || !g.changes[l.kind].IsZero() && !g.changes[l.kind].Before(g.listed[l.kind])
-			g.mu.RUnlock()
+			due := after == 0 || !g.hasListed(l.kind, g.changesOf(l.kind))
 			if due && g.pins.ctx.Err() == nil {
 				_ = g.read(mcp.Caller{}, l) // what was seen before still counts
 			}
@@ -367,8 +407,9 @@ func (g *guard) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	s := &guardedSub{wants: in.Notifications, notify: c.OnNotification}
 	onward := *c
 	onward.OnNotification = func(n mcp.Notification) {
+		g.notified(n) // before the client can act on it
 		c.OnNotification(n)
-		g.notified(s, n)
+		g.acknowledged(s, n)
 	}
 	detached := false
 	if c.Detach != nil {
@@ -394,31 +435,43 @@ func (g *guard) serveAlone(ctx context.Context, c *mcp.Call, s *guardedSub) (mcp
 	if err != nil {
 		return mcp.Result{}, err
 	}
+	g.notified(ack)
 	c.Notify(ack)
-	g.notified(s, ack)
+	g.acknowledged(s, ack)
 	<-ctx.Done()
 	return mcp.Result{}, nil
 }
 
-// notified acts on a notification of the server that was passed on.
-func (g *guard) notified(s *guardedSub, n mcp.Notification) {
+// notified acts on a notification of the server: lists that have changed are read
+// before anything of them is used.
+func (g *guard) notified(n mcp.Notification) {
+	// Changes before the acknowledgement are not notified of.
 	acknowledged := n.Method == mcp.NotificationSubscriptionsAcknowledged
 	changed := false
 	g.mu.Lock()
-	if acknowledged {
-		g.subs[s] = struct{}{}
-	}
 	for i := range pinnedLists {
-		// Changes before the acknowledgement are not notified of.
 		if l := &pinnedLists[i]; acknowledged || n.Method == l.changed.Method {
-			g.changes[l.kind] = time.Now()
+			g.changes[l.kind]++
 			changed = true
 		}
 	}
 	g.mu.Unlock()
-	if changed {
+	switch {
+	case acknowledged:
+		g.checkAgain(0)
+	case changed:
 		g.checkAgain(settleTime)
 	}
+}
+
+// acknowledged adds a subscription that the server has acknowledged.
+func (g *guard) acknowledged(s *guardedSub, n mcp.Notification) {
+	if n.Method != mcp.NotificationSubscriptionsAcknowledged {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.subs[s] = struct{}{}
 }
 
 func (g *guard) drop(s *guardedSub) {

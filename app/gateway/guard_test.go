@@ -154,6 +154,43 @@ func TestChangedDefinitionIsHeldBack(t *testing.T) {
 	})
 }
 
+// TestHeldDefinitionIsNeverVisible changes a definition and adds one: from the
+// notification of the server on, no list has it and no call of it reaches the
+// server, without a moment in between. Neither has a list that is read at the very
+// start.
+func TestHeldDefinitionIsNeverVisible(t *testing.T) {
+	s := newChanging(addTool)
+	guarded(t, s, PinOptions{HoldNew: true}, func(t *testing.T, r *Router, p *Pins) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go r.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`), OnNotification: func(n mcp.Notification) {
+			if n.Method == mcp.NotificationToolsListChanged { // what a client gets in response to a change
+				if body, err := call(t.Context(), r, mcp.MethodToolsList, ""); err != nil || strings.Contains(body, "eve") {
+					t.Errorf("a list after a change: %s %v", body, err)
+				}
+			}
+		}})
+		toolsAre(t, r, "-s__add")
+		callTool(t, r, "s__add", "waits for approval")
+		if held := p.List(); len(held) != 1 || held[0].Held == nil {
+			t.Errorf("pins: %+v", held)
+		}
+		if _, err := p.Approve(func(Pin) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		callTool(t, r, "s__add", "")
+		before := s.calls.Load()
+		s.change(addChanged + "," + subTool)
+		synctest.Wait() // the notification has arrived; no time has passed
+		callTool(t, r, "s__add", "waits for approval")
+		callTool(t, r, "s__sub", "waits for approval")
+		toolsAre(t, r, "-s__add", "-s__sub")
+		if n := s.calls.Load(); n != before {
+			t.Errorf("%d calls of definitions that are held back reach the server", n-before)
+		}
+	})
+}
+
 // TestHeldBackUntilItIsAsBefore ends holding back when the server has the
 // approved definition again.
 func TestHeldBackUntilItIsAsBefore(t *testing.T) {

@@ -62,10 +62,13 @@ type Pins struct {
 	logged  map[pinKey]time.Time  // when it was logged last that a pin is held back
 	guards  []weak.Pointer[guard]
 	closed  bool
+
+	held chan struct{} // has an element if something is held back that is unsaved
 }
 
 const (
 	pinPoll      = 500 * time.Millisecond // interval for looking at the store
+	pinBatch     = 20 * time.Millisecond  // until a definition that is held back is written
 	pinRetry     = 30 * time.Second       // pause after the store could not be written
 	pinLogPause  = time.Minute            // between two log messages about one pin
 	maxPinFile   = 64 << 20               // bytes
@@ -74,7 +77,7 @@ const (
 
 // OpenPins reads the pins of a file or a cluster. The caller closes them.
 func OpenPins(o *PinOptions) (*Pins, error) {
-	p := &Pins{set: newPinSet(), unsaved: map[pinKey]unsavedPin{}, logged: map[pinKey]time.Time{}}
+	p := &Pins{set: newPinSet(), unsaved: map[pinKey]unsavedPin{}, logged: map[pinKey]time.Time{}, held: make(chan struct{}, 1)}
 	if o != nil {
 		p.opts = *o
 	}
@@ -165,7 +168,7 @@ func (p *Pins) edit(match func(Pin) bool, change func(*pinSet, Pin) bool) (chang
 
 // keep writes and reads the store until the Pins are closed.
 func (p *Pins) keep() {
-	for pause(p.ctx, pinPoll); p.ctx.Err() == nil; pause(p.ctx, pinPoll) {
+	for p.wait(); p.ctx.Err() == nil; p.wait() {
 		err := p.flush()
 		if err == nil && p.changed() {
 			err = p.reload()
@@ -174,6 +177,19 @@ func (p *Pins) keep() {
 			err = p.update(func(*pinSet) {})
 		}
 		p.report(err)
+	}
+}
+
+// wait waits until it is time to look at the store: soon if something is held back
+// that an operator should see.
+func (p *Pins) wait() {
+	timer := time.NewTimer(pinPoll)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.held:
+		pause(p.ctx, pinBatch)
+	case <-p.ctx.Done():
 	}
 }
 
@@ -361,6 +377,12 @@ func (p *Pins) see(k pinKey, d Definition) (held bool) {
 	pin := p.set.pins[k]
 	if changed {
 		p.unsaved[k] = unsavedPin{pin, d}
+		if found != sightApproved {
+			select {
+			case p.held <- struct{}{}:
+			default:
+			}
+		}
 	}
 	speak := changed || found == sightTooMany
 	if speak && found != sightApproved {

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // openPins opens pins in a file of the test.
@@ -251,4 +254,25 @@ func TestRemovedPinsCountAsNew(t *testing.T) {
 	if seeTool(p, "add", "Adds more.") {
 		t.Error("held back")
 	}
+}
+
+// TestHeldPinsAreWrittenSoon shows an operator what is held back without waiting
+// for the next look at the file.
+func TestHeldPinsAreWrittenSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "pins.json")
+		p, err := OpenPins(&PinOptions{File: file, HoldNew: true, Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if _, err := as(nil, p.Guard("s")(&fake{tools: toolsOf(addTool)}), mcp.MethodToolsList, ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * pinBatch)
+		synctest.Wait()
+		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), "Adds.") {
+			t.Errorf("%s %v", data, err)
+		}
+	})
 }
