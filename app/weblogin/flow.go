@@ -81,9 +81,11 @@ func (f *flow) end(err error) {
 	run := f.running
 	s.mu.Unlock()
 	if err == nil {
+		f.unpublish(context.Background())
 		s.announce()
 		s.opts.Log.Info("a user has logged in", "server", f.server.Name)
 	} else {
+		_ = f.publish(context.Background(), err) // else calls at other replicas learn it when it expires
 		s.opts.Log.Info("a login has failed", "server", f.server.Name, "error", err)
 	}
 	close(f.done)
@@ -219,6 +221,9 @@ func (a *attempt) authorize(ctx context.Context, page string) (*url.URL, error) 
 		delete(s.states, state)
 		s.mu.Unlock()
 	}()
+	if err := s.publishState(ctx, state); err != nil {
+		return nil, err
+	}
 	select {
 	case a.pages <- page:
 	case <-ctx.Done():

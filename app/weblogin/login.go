@@ -121,10 +121,19 @@ func load(ctx context.Context, store tokens.Store, key string) (*Record, error) 
 }
 
 // Begin implements [gateway.Login].
-func (l *Login) Begin(_ context.Context, last string) (gateway.LoginPage, error) {
-	f, err := l.s.begin(l.server, l.who, last)
+func (l *Login) Begin(ctx context.Context, last string) (gateway.LoginPage, error) {
+	if page, ok, err := l.s.elsewhere(ctx, l.server, l.who, last); ok || err != nil {
+		return page, err
+	}
+	f, isNew, err := l.s.begin(l.server, l.who, last)
 	if err != nil {
 		return gateway.LoginPage{}, err
+	}
+	if isNew {
+		if err := f.publish(ctx, nil); err != nil {
+			f.end(err)
+			return gateway.LoginPage{}, err
+		}
 	}
 	return gateway.LoginPage{URL: l.s.pageOf(f.ticket), Wait: f.wait}, nil
 }

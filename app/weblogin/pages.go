@@ -20,6 +20,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !s.sameHost(r) || len(r.URL.RawQuery) > maxForm:
 		refuse(w, "This address is not that of the gateway.")
+	case s.forward(w, r):
 	case r.URL.Path == Path && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		s.show(w, r)
 	case r.URL.Path == Path && r.Method == http.MethodPost:

@@ -39,6 +39,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -65,6 +66,10 @@ type Options struct {
 	// Identity says who is in a browser. Nil means that the gateway has a single
 	// user, the person at this machine.
 	Identity *Identity
+	// Replica makes the gateway one of several that share the Store: a user may
+	// reach another replica with each request. Its handler of forwarded requests
+	// must serve these pages, too. Nil means that there is one gateway.
+	Replica *cluster.Replica
 	// ClientName is the name that users see at authorization servers. Empty
 	// means "Tenon".
 	ClientName string
@@ -169,29 +174,30 @@ func (s *Service) pageOf(ticket string) string { return s.opts.Origin + Path + "
 func (s *Service) callback() string { return s.opts.Origin + Path + "/callback" }
 
 // begin returns the flow of a user that is not finished, or a new one. If the flow
-// with the page last has failed, begin returns that one.
-func (s *Service) begin(server Server, who *mcp.Principal, last string) (*flow, error) {
+// with the page last has failed, begin returns that one. isNew reports that the
+// flow was made.
+func (s *Service) begin(server Server, who *mcp.Principal, last string) (f *flow, isNew bool, err error) {
 	account := accountOf(server, who)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.failed[last]; f != nil && f.account == account {
-		return f, nil
+		return f, false, nil
 	}
 	if f := s.byUser[account]; f != nil {
-		return f, nil
+		return f, false, nil
 	}
 	switch {
 	case s.closed:
-		return nil, errClosed
+		return nil, false, errClosed
 	case s.opts.Identity != nil && who == nil:
-		return nil, errors.New("the caller is not authenticated")
+		return nil, false, errors.New("the caller is not authenticated")
 	case len(s.byUser) >= maxPending:
-		return nil, errors.New("too many users are logging in; try again later")
+		return nil, false, errors.New("too many users are logging in; try again later")
 	}
-	f := &flow{s: s, server: server, who: who, account: account, ticket: rand.Text(), done: make(chan struct{}), cookie: "tenon_login_" + rand.Text()[:12], browser: rand.Text()}
+	f = &flow{s: s, server: server, who: who, account: account, ticket: s.newTicket(), done: make(chan struct{}), cookie: "tenon_login_" + rand.Text()[:12], browser: rand.Text()}
 	f.timer = time.AfterFunc(lifetime, f.expire)
 	s.byUser[account], s.tickets[f.ticket] = f, f
-	return f, nil
+	return f, true, nil
 }
 
 // accountOf returns what separates the tokens of users and servers in the store.
