@@ -54,6 +54,20 @@ const (
 	markChanged = 's' // followed by the state
 )
 
+// A sharedStream is the part of a stream that only a cluster needs.
+type sharedStream struct {
+	request jsonrpc.ID // of the call; nil for changes and batches
+
+	// Used by the goroutine that delivers:
+	number  int64 // of the last event
+	logged  int64 // of the last event in the cluster's store
+	logging bool  // events go to the cluster's store, too
+
+	// Of a stream of changes; guarded by stream.mu:
+	order    int64 // among those of its session at all replicas
+	replaced bool  // the client has connected to a later one elsewhere
+}
+
 func newClusterBackend(s *sessions, r *cluster.Replica, scope string) (*clusterBackend, error) {
 	b := &clusterBackend{
 		s: s, r: r, store: r.Store(), idle: s.limits.Idle, ttl: s.limits.Idle + s.limits.Idle/2,
@@ -300,8 +314,8 @@ func (b *clusterBackend) name(st *stream) string {
 		kind = kindChanges
 	}
 	name := b.r.ID() + "." + kind + randomName()
-	if n := len(st.request); n > 0 && n <= maxNamedID {
-		name += "." + base64.RawURLEncoding.EncodeToString(st.request)
+	if n := len(st.shared.request); n > 0 && n <= maxNamedID {
+		name += "." + base64.RawURLEncoding.EncodeToString(st.shared.request)
 	}
 	return name
 }
@@ -334,13 +348,13 @@ func splitEventID(id string) (stream string, number int64, ok bool) {
 }
 
 func (b *clusterBackend) add(st *stream, data []byte, end bool) string {
-	st.number++
+	st.shared.number++
 	b.mu.Lock()
-	id := b.events.add(st.ses.id, st.name, st.number, data)
+	id := b.events.add(st.ses.id, st.name, st.shared.number, data)
 	b.events.shrink(maxEvents)
 	b.mu.Unlock()
-	if st.logging {
-		b.log(st, st.number, data, end)
+	if st.shared.logging {
+		b.log(st, st.shared.number, data, end)
 	}
 	return id
 }
@@ -352,13 +366,13 @@ func (b *clusterBackend) left(st *stream) {
 	var events []*savedEvent
 	if s := b.events.streams[streamKey{st.ses.id, st.name}]; s != nil {
 		for _, e := range s.events {
-			if e.number > st.logged {
+			if e.number > st.shared.logged {
 				events = append(events, e)
 			}
 		}
 	}
 	b.mu.Unlock()
-	st.logging = true
+	st.shared.logging = true
 	for _, e := range events {
 		b.log(st, e.number, e.data, false)
 	}
@@ -379,7 +393,7 @@ func (b *clusterBackend) log(st *stream, number int64, data []byte, end bool) {
 		b.s.h.opts.Logger.LogAttrs(ctx, slog.LevelError, "event not stored", slog.Any("error", err))
 		return
 	}
-	st.logged = number
+	st.shared.logged = number
 }
 
 func logKey(session string) string { return "events/" + session }

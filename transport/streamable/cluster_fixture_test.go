@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +17,9 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/cluster/redis"
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/redistest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -34,6 +37,8 @@ type node struct {
 
 	started, cancelled chan struct{} // of the tool slow
 	finish             chan struct{} // ends the tool hold
+	drained            bool          // left out by the load balancer; guarded by fleet.mu
+	passing            atomic.Int64  // requests that the load balancer has sent it
 }
 
 // nodeStore is the store as one replica reaches it.
@@ -114,10 +119,11 @@ func (s *nodeStore) Members(ctx context.Context, group string) (map[string][]byt
 // next one.
 type fleet struct {
 	t     *testing.T
-	store *cluster.Memory
+	store cluster.Store // as this test reaches it
 	nodes []*node
 	url   string // of the load balancer
 
+	open      func() cluster.Store // for one replica
 	serve     func(*node) mcp.Handler
 	tasks     tasks.Store
 	cancelled chan struct{} // of the tool slow, at any node
@@ -135,7 +141,27 @@ func newFleet(t *testing.T, n int, change func(*streamable.Options)) *fleet {
 // newFleetOf starts replicas that serve what serve returns.
 func newFleetOf(t *testing.T, n int, change func(*streamable.Options), serve func(*node) mcp.Handler) *fleet {
 	t.Helper()
-	f := &fleet{t: t, serve: serve, cancelled: make(chan struct{}, 100), store: cluster.NewMemory(), tasks: &tasks.Memory{}}
+	store := cluster.NewMemory()
+	return startFleet(&fleet{t: t, serve: serve, open: func() cluster.Store { return store }}, n, change)
+}
+
+// onRedis starts replicas that share a real Redis.
+func onRedis(t *testing.T, s *redistest.Server, prefix string, n int) *fleet {
+	t.Helper()
+	return startFleet(&fleet{t: t, serve: func(n *node) mcp.Handler { return n.server }, open: func() cluster.Store {
+		store, err := redis.Open(t.Context(), s.URL, &redis.Options{Prefix: prefix, Timeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		return store
+	}}, n, nil)
+}
+
+func startFleet(f *fleet, n int, change func(*streamable.Options)) *fleet {
+	t := f.t
+	t.Helper()
+	f.cancelled, f.store, f.tasks = make(chan struct{}, 100), f.open(), &tasks.Memory{}
 	for range n {
 		f.nodes = append(f.nodes, f.startNode(change))
 	}
@@ -148,7 +174,7 @@ func newFleetOf(t *testing.T, n int, change func(*streamable.Options), serve fun
 func (f *fleet) startNode(change func(*streamable.Options)) *node {
 	t := f.t
 	t.Helper()
-	n := &node{t: t, store: &nodeStore{Store: f.store}, started: make(chan struct{}, 100), cancelled: f.cancelled, finish: make(chan struct{})}
+	n := &node{t: t, store: &nodeStore{Store: f.open()}, started: make(chan struct{}, 100), cancelled: f.cancelled, finish: make(chan struct{})}
 	var err error
 	if n.replica, err = cluster.Join(t.Context(), n.store, nil); err != nil {
 		t.Fatal(err)
@@ -195,12 +221,16 @@ func (f *fleet) balance(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	for range f.nodes {
+	for range 20 {
 		f.mu.Lock()
 		n := f.nodes[f.next%len(f.nodes)]
 		f.next++
+		drained := n.drained
+		if !drained {
+			n.passing.Add(1)
+		}
 		f.mu.Unlock()
-		if n.pass(w, r, body) {
+		if !drained && n.pass(w, r, body) {
 			return
 		}
 	}
@@ -211,6 +241,7 @@ var balancing = &http.Transport{MaxIdleConnsPerHost: 100}
 
 // pass sends a request to a node. It reports false if the node accepts none.
 func (n *node) pass(w http.ResponseWriter, r *http.Request, body []byte) bool {
+	defer n.passing.Add(-1)
 	at, _ := url.Parse(n.url)
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", at.Host, ""

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/redistest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamclient"
@@ -94,35 +95,68 @@ func TestEveryRevisionAtEveryReplica(t *testing.T) {
 	for _, rev := range mcp.Revisions() {
 		t.Run(string(rev), func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, 3, nil)
-			v := f.visit(rev)
-			asks := rev >= mcp.Rev20250618 // elicitation
-			for range 4 {                  // so that each round begins at another replica
-				if out, err := client.Call[int](t.Context(), v.c, "add", map[string]int{"A": 2, "B": 3}, nil); err != nil || out != 5 {
-					t.Errorf("add: %v, %v", out, err)
-				}
-				if asks {
-					v.want("ask", "First and Second")
-					v.want("task", "task by Task")
-				}
-				v.want("sample", "sampled")
-				v.want("roots", "file:///srv")
-				v.side()
-			}
-			seen := map[string]bool{}
-			for range 9 {
-				who, err := v.call("who", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				seen[who] = true
-			}
-			if len(seen) != 3 {
-				t.Errorf("%d replicas served the client", len(seen))
-			}
-			v.changes()
+			newFleet(t, 3, nil).usedBy(rev)
 		})
 	}
+}
+
+// The same on a real Redis.
+func TestEveryRevisionAtEveryReplicaOnRedis(t *testing.T) {
+	s := redistest.Start(t, nil)
+	for _, rev := range mcp.Revisions() {
+		t.Run(string(rev), func(t *testing.T) {
+			t.Parallel()
+			f := onRedis(t, s, string(rev)+":", 3)
+			f.usedBy(rev)
+			for _, n := range f.nodes {
+				for len(n.started) > 0 {
+					<-n.started // of the tool slow
+				}
+			}
+			v := f.visit(rev)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := v.call("hold", &client.CallOptions{Progress: func(mcp.ProgressParams) {}})
+				ended <- err
+			}()
+			f.holder().kill()
+			if err := receive(t, "the end of the call", ended); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the call of a killed replica ended with %v", err)
+			}
+			v.goesOn()
+		})
+	}
+}
+
+// usedBy has a client of a revision use everything.
+func (f *fleet) usedBy(rev mcp.Revision) {
+	t := f.t
+	v := f.visit(rev)
+	asks := rev >= mcp.Rev20250618 // elicitation
+	for range 4 {                  // so that each round begins at another replica
+		if out, err := client.Call[int](t.Context(), v.c, "add", map[string]int{"A": 2, "B": 3}, nil); err != nil || out != 5 {
+			t.Errorf("add: %v, %v", out, err)
+		}
+		if asks {
+			v.want("ask", "First and Second")
+			v.want("task", "task by Task")
+		}
+		v.want("sample", "sampled")
+		v.want("roots", "file:///srv")
+		v.side()
+	}
+	seen := map[string]bool{}
+	for range 9 {
+		who, err := v.call("who", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[who] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d replicas served the client", len(seen))
+	}
+	v.changes()
 }
 
 // side checks progress, log messages and cancellation.

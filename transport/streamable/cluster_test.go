@@ -569,7 +569,7 @@ func TestSessionsEndWithTheDataOfTheStore(t *testing.T) {
 	wantStatus(t, "a new session", status, 200)
 }
 
-type otherEpoch struct{ *cluster.Memory }
+type otherEpoch struct{ cluster.Store }
 
 func (*otherEpoch) Epoch(context.Context) (string, error) { return "another", nil }
 

@@ -255,7 +255,7 @@ func (s *sessions) tellListening(ctx context.Context, st *stream) {
 		return
 	}
 	st.mu.Lock()
-	st.order = max(st.order, order)
+	st.shared.order = max(st.shared.order, order)
 	st.mu.Unlock()
 	b.topic.Publish([]byte(hintListening + strconv.FormatInt(order, 10) + " " + st.ses.id))
 }
@@ -276,8 +276,8 @@ func (s *sessions) supersede(key string, order int64) {
 		return
 	}
 	st.mu.Lock()
-	later := order > st.order
-	st.replaced = st.replaced || later
+	later := order > st.shared.order
+	st.shared.replaced = st.shared.replaced || later
 	lingers := st.lingers
 	st.mu.Unlock()
 	if !later {
@@ -292,5 +292,5 @@ func (s *sessions) supersede(key string, order int64) {
 func (st *stream) isReplaced() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.replaced
+	return st.shared != nil && st.shared.replaced
 }

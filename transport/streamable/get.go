@@ -182,6 +182,9 @@ func (s *sessions) changes(ses *session, v *clientConn) (st *stream, isNew bool)
 		case st == nil:
 			st = &stream{all: s, ses: ses, changes: true, prime: ses.era.Resumes(), client: v}
 			st.queue.Receive()
+			if s.h.opts.Cluster != nil {
+				st.shared = new(sharedStream)
+			}
 			ses.pushes = st
 			ses.mu.Unlock()
 			return st, true

@@ -133,7 +133,9 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	p := s.h.guard.Principal(r)
 	if protocol.MayRequireInputInSession(m.Method) {
 		st := s.newStream(ctx, cancel, ses, r)
-		st.request = m.ID
+		if st.shared != nil {
+			st.shared.request = m.ID
+		}
 		if !ses.begin(m.ID, cancel, st) {
 			s.refuseID(w, ses, m.ID, cancel)
 			return

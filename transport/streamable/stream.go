@@ -12,7 +12,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
-	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
 // A stream carries the messages of one call, or the changes of a session, to a
@@ -29,9 +28,9 @@ type stream struct {
 	prime   bool // the revision resumes streams: the first event only gives an id
 	changes bool // carries the changes of the session, not a call
 
-	request jsonrpc.ID // of the call; nil for changes and batches
-
 	jsonOnly bool // the client accepts no stream: notifications are dropped
+
+	shared *sharedStream // nil without a cluster
 
 	ctx    context.Context // of the call; nil for changes
 	detach func()          // ends the subscription to changes; set before the first client is served
@@ -40,23 +39,19 @@ type stream struct {
 
 	// Used by the goroutine that delivers:
 	name      string // set with the first event
-	number    int64  // of the last event, in a cluster
-	logged    int64  // of the last event in the cluster's store
-	logging   bool   // events go to the cluster's store, too
 	opened    bool   // an event was sent
 	resumable bool   // the client has an id to resume from
 	ended     bool   // the last message was delivered
 
+	closed bool // no client can connect any more; guarded by mu
+
 	first    clientConn       // of the client that made the call
 	response eraconn.Response // to the request, once it is served
 
-	mu       sync.Mutex
-	client   *clientConn // nil while no client is connected
-	cancel   func()      // ends the call, or the wait for a disconnected client; may be nil
-	order    int64       // of a stream of changes, among those of its session at all replicas
-	replaced bool        // the client has opened another stream of changes elsewhere
-	lingers  *lingering  // set while changes are stored for a disconnected client
-	closed   bool        // no client can connect any more
+	mu      sync.Mutex
+	client  *clientConn // nil while no client is connected
+	cancel  func()      // ends the call, or the wait for a disconnected client; may be nil
+	lingers *lingering  // set while changes are stored for a disconnected client
 
 	element *list.Element // in sessions.disconnected or unreadChanges; guarded by sessions.mu, as is
 	left    time.Time     // when the client disconnected
@@ -82,6 +77,9 @@ type clientConn struct {
 func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, r *http.Request) *stream {
 	st := &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, jsonOnly: !acceptsEvents(r.Header)}
 	st.queue.Receive()
+	if s.h.opts.Cluster != nil {
+		st.shared = new(sharedStream)
+	}
 	return st
 }
 
@@ -258,7 +256,9 @@ func (st *stream) attach(v *clientConn) bool {
 // connected meanwhile, it refuses the request and reports false.
 func (st *stream) claim(v *clientConn) bool {
 	st.queue.Await()
-	st.logging = false
+	if st.shared != nil {
+		st.shared.logging = false
+	}
 	st.all.clientReturned(st)
 	if !v.gone.Load() {
 		return true
