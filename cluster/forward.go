@@ -217,7 +217,23 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 		out.Header.Set(headerSecure, "1")
 	}
 	res, err = r.client.RoundTrip(out)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
+		err = r.explain(ctx, id, err)
+	}
 	return res, done, err
+}
+
+// explain returns ErrGone if a connection to a replica broke because it has
+// stopped, and err otherwise.
+func (r *Replica) explain(ctx context.Context, id string, err error) error {
+	c, gone := r.dial(ctx, id)
+	if gone == nil {
+		c.Close()
+	}
+	if errors.Is(gone, ErrGone) {
+		return fmt.Errorf("%w: %w", gone, err)
+	}
+	return err
 }
 
 // dropHopHeaders removes the headers that belong to one connection.

@@ -83,6 +83,9 @@ type Replica struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	stops  []func() // end subscriptions
+
+	closing  sync.Once
+	closeErr error
 }
 
 // A Member is a replica as others see it.
@@ -181,13 +184,18 @@ func (r *Replica) Addr() string { return r.opts.Advertise }
 
 // Close leaves the cluster: other replicas no longer forward requests to this
 // one, and those in flight are cut. Call it after the servers that use the
-// replica have shut down. It does not close the store.
+// replica have shut down. It does not close the store. Further calls wait and
+// return the same error.
 func (r *Replica) Close() error {
+	r.closing.Do(func() { r.closeErr = r.close() })
+	return r.closeErr
+}
+
+func (r *Replica) close() error {
 	r.cancel()
 	for _, stop := range r.stops {
 		stop()
 	}
-	r.stops = nil
 	var err error
 	if r.server != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -115,21 +115,22 @@ func TestForwardedResponsesStream(t *testing.T) {
 func TestResponseOfAStoppedReplicaIsCut(t *testing.T) {
 	store := cluster.NewMemory()
 	a, b := join(t, store, nil), join(t, store, nil)
-	begun := make(chan struct{})
 	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		io.WriteString(w, "begin")
 		w.(http.Flusher).Flush()
-		close(begun)
 		<-q.Context().Done()
 	}))
 	site := httptest.NewServer(handlerFor(a, b.ID, nil))
 	defer site.Close()
-	go func() { <-begun; b.Close() }()
 	res, err := http.Get(site.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+	if _, err := io.ReadFull(res.Body, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
 	if body, err := io.ReadAll(res.Body); err == nil {
 		t.Errorf("the response seems complete: %q", body)
 	}
@@ -188,6 +189,30 @@ func TestStoppedReplicasAreGoneAtOnce(t *testing.T) {
 		t.Errorf("replica whose address another has: %v", err)
 	}
 }
+
+// So is one that dies while a connection to it is open.
+func TestReplicaThatDiesWithAConnectionIsGone(t *testing.T) {
+	for range 20 {
+		store := cluster.NewMemory()
+		a, b := join(t, store, nil), join(t, keepsMembers{store}, nil)
+		b.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		try := func() error {
+			return a.Forward(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil), []byte("x"), b.ID())
+		}
+		if err := try(); err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		if err := try(); !errors.Is(err, cluster.ErrGone) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+// keepsMembers is the store of a process that is killed.
+type keepsMembers struct{ cluster.Store }
+
+func (keepsMembers) Unregister(context.Context, string, string) error { return nil }
 
 // Only replicas of the same cluster reach each other.
 func TestForeignReplicasAreRefused(t *testing.T) {
