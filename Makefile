@@ -3,12 +3,12 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page test/collector bench
 
-.PHONY: help test lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector cluster bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race stress flood models peers host login page collector bench-check conformance ## everything that proves us
+test: lint servers race stress flood models peers host login page collector cluster bench-check conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -50,6 +50,10 @@ race: servers npm ## the tests, under the race detector
 	@[ -n "$$JSON_SCHEMA_TEST_SUITE" ] || echo "left out: the JSON Schema test suite (JSON_SCHEMA_TEST_SUITE does not say where it is)"
 	@echo "== go test -race"
 	@MUST_RUN=1 $(GO) test -race -timeout 25m $$($(GO) list ./... | grep -v /test/)
+
+cluster: servers ## three gateways behind nginx with Redis: every revision, killed replicas, a failing Redis
+	@echo "== cluster"
+	@MUST_RUN=1 $(GO) test -count=1 -timeout 10m ./test/cluster
 
 collector: ## the OpenTelemetry collector's receiver reads what the gateway exports
 	@echo "== collector"

@@ -42,6 +42,7 @@ var importRules = map[string]importRule{
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
 	"internal/gcfloor":     {why: "it tunes the garbage collector of a process, whatever that does"},
+	"internal/softclose":   {extern: []string{"golang.org/x/sys"}, why: "it knows TCP and nothing that is sent over it"},
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
 	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
 
@@ -171,6 +172,7 @@ var importRules = map[string]importRule{
 	"builtin/*":            {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
 	"internal/wrapping":    {why: "every Handler behind a wrapper: it has tests and nothing else"},
 	"test/stress":          {why: "clients and servers of every kind at once: it has tests and nothing else"},
+	"test/cluster":         {why: "it runs the programs, and knows the packages of clients and servers"},
 	"test/host":            {why: "end to end: it has tests and nothing else"},
 	"examples/*":           {on: []string{"mcp", "server", "client", "ext/*", "transport/*", "mcptest"}, why: "examples use what users use"},
 }

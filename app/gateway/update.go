@@ -182,6 +182,14 @@ func (h *holds) take(state string) *upstream {
 	return found.u
 }
 
+// Waiting returns the number of calls that wait for input and that a server keeps
+// open meanwhile: only this process can continue them.
+func (r *Router) Waiting() int {
+	r.holds.mu.Lock()
+	defer r.holds.mu.Unlock()
+	return len(r.holds.byState)
+}
+
 // inUse counts the calls at a server, to know when the last one has ended.
 type inUse struct {
 	n    atomic.Int64 // calls; with retiredBit when no further one may begin

@@ -35,6 +35,7 @@ type gatewayFlags struct {
 	ops       string
 	page      string
 	drain     time.Duration
+	cluster   clusterFlags
 }
 
 func (p *program) gatewayCommand() *cobra.Command {
@@ -59,7 +60,10 @@ Behind a proxy that ends TLS, --public-url is the URL that clients use.
 
 The configuration is read again when its files change or on SIGHUP, without an
 effect on open calls. On SIGTERM open calls have the time of --drain to end. An
-interrupt ends the gateway at once.`,
+interrupt ends the gateway at once.
+
+With --redis any number of gateways behind a load balancer serve the same clients,
+of every revision, without sticky sessions.`,
 		Example: "  tenon gateway\n  tenon gateway --from claude\n  tenon gateway --addr 127.0.0.1:8080 -s notes -s builtin:calc\n  tenon gateway --stdio\n  tenon gateway status",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +86,7 @@ interrupt ends the gateway at once.`,
 	f.StringVar(&v.ops, "ops-addr", "", "serve /metrics, /status, /healthz and /readyz at this `address`, instead of beside the servers")
 	f.DurationVar(&v.drain, "drain", 30*time.Second, "how long open calls may take to end after SIGTERM")
 	f.StringVar(&v.page, "page", pageAuto, "the loopback `address` of a page that shows callers, servers and calls; auto has one if you run it in a terminal, off none")
+	v.cluster.addReplica(f)
 	v.httpFlags(f)
 	f.Lookup("public-url").Usage = "the `URL` at which clients reach the gateway, if a proxy is before it (default: the address it listens on)"
 	c.AddCommand(p.gatewayLoginsCommand(), p.gatewayStatusCommand(), p.gatewayPinsCommand(), p.gatewayKeysCommand())
@@ -95,6 +100,7 @@ func (v *gatewayFlags) checkStdio(set *pflag.FlagSet) (err error) {
 	}
 	http := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(serving).httpFlags(http)
+	new(clusterFlags).addReplica(http)
 	set.Visit(func(f *pflag.Flag) {
 		if err == nil && (f.Name == "addr" || http.Lookup(f.Name) != nil) {
 			err = usagef("--stdio does not work with --%s", f.Name)
@@ -129,6 +135,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		return err
 	}
 	defer g.close()
+	if g.cluster, err = p.join(ctx, &v.cluster, log); err != nil {
+		return err
+	}
+	defer g.cluster.close()
+	g.share()
 	page, err := g.listenPage()
 	if err != nil {
 		return err

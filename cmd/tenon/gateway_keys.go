@@ -50,7 +50,7 @@ unless it was started before the file existed.`,
 	f.StringSliceVar(&v.groups, "group", nil, "a `group` of the key (repeatable)")
 	f.StringSliceVar(&v.scopes, "scope", nil, "a `scope` of the key (repeatable)")
 	f.StringVar(&v.expires, "expires", "", "when the key stops working: a `time` from now such as 12h or 90d, or a date such as 2027-01-31 (default: never)")
-	c.AddCommand(add, &cobra.Command{
+	c.AddCommand(add, p.rotateCommand(), &cobra.Command{
 		Use:   "list",
 		Short: "List the keys, without their secrets",
 		Args:  noArgs,

@@ -273,7 +273,7 @@ func (g *gatewayCredentials) store() lazyLogins {
 }
 
 // lazyLogins is a [tokens.Store] that is opened when it is first used.
-type lazyLogins func() (*sealed.Files, error)
+type lazyLogins func() (sealed.Store, error)
 
 // Load implements [tokens.Store].
 func (open lazyLogins) Load(ctx context.Context, key string) (tokens.Secret, error) {
@@ -357,7 +357,7 @@ func (p *program) gatewayLoginSettings() (config.GatewayLogins, error) {
 }
 
 // gatewayLogins returns the encrypted store of the logins of the gateway's users.
-func (p *program) gatewayLogins() (*sealed.Files, error) {
+func (p *program) gatewayLogins() (sealed.Store, error) {
 	settings, err := p.gatewayLoginSettings()
 	if err != nil {
 		return nil, err
@@ -372,10 +372,12 @@ func (p *program) gatewayLogins() (*sealed.Files, error) {
 	if settings.Key != "" {
 		place, name, _ = config.SplitReference(settings.Key) // was checked when it was read
 	}
-	switch place {
-	case "":
+	switch {
+	case place == "" && p.shared != nil:
+		return nil, usagef("the logins of users are shared by all replicas, so these need the same key: name it with \"key\" of \"logins\" in \"gateway\" of tenon.json, such as \"file:/etc/tenon/logins.key\"")
+	case place == "":
 		keys, err = sealed.MakeKeyFile(filepath.Join(folder, "logins.key"))
-	case "file":
+	case place == "file":
 		keys, err = sealed.KeyFile(name)
 	default:
 		var text string
@@ -385,6 +387,9 @@ func (p *program) gatewayLogins() (*sealed.Files, error) {
 	}
 	if err != nil {
 		return nil, usagef("gateway.logins.key: %v", err)
+	}
+	if p.shared != nil {
+		return &sealed.Cluster{Store: p.shared, Keys: keys}, nil
 	}
 	return &sealed.Files{Dir: cmp.Or(settings.Dir, filepath.Join(folder, "logins")), Keys: keys}, nil
 }

@@ -20,6 +20,7 @@ tokens are encrypted with a key that tenon.json names; see docs/gateway.md.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listLogins(cmd.Context()) },
 	}
+	p.shareWith(c)
 	remove := &cobra.Command{
 		Use:   "remove SERVER [USER]",
 		Short: "Remove the logins of a user at a server, or of all its users",
@@ -50,7 +51,7 @@ not revoked at the authorization server.`,
 }
 
 // loginRecords returns the logins in the store.
-func (p *program) loginRecords(ctx context.Context) (*sealed.Files, []*weblogin.Record, error) {
+func (p *program) loginRecords(ctx context.Context) (sealed.Store, []*weblogin.Record, error) {
 	store, err := p.gatewayLogins()
 	if err != nil {
 		return nil, nil, err

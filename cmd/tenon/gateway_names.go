@@ -144,7 +144,9 @@ func (s *setHandlers) handler(name string) (*streamable.Handler, error) {
 	if h := s.handlers[name]; h != nil {
 		return h, nil
 	}
-	h, err := streamable.NewHandler(s.current(name), s.options)
+	o := *s.options
+	o.Scope = "set " + name
+	h, err := streamable.NewHandler(s.current(name), &o)
 	if err == nil {
 		s.handlers[name] = h
 	}

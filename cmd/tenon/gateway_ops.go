@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -110,11 +111,13 @@ type gatewayStatus struct {
 	Started  time.Time              `json:"started"`
 	State    string                 `json:"state"` // running or ending
 	InFlight int                    `json:"callsInFlight"`
+	Waiting  int                    `json:"callsWaiting"` // for input, while their servers keep them open
 	Reloads  int64                  `json:"reloads"`
 	Refused  int64                  `json:"reloadsRefused"`
 	Sessions int                    `json:"sessions"` // of legacy clients over HTTP
 	Servers  []gatewayServerStatus  `json:"servers"`
 	Callers  []gateway.CallerStatus `json:"callers"`
+	Cluster  *cluster.Status        `json:"cluster,omitempty"`
 }
 
 type gatewayServerStatus struct {
@@ -212,7 +215,10 @@ func (g *gatewayRun) statusOf(s connect.State, routed gateway.ServerStatus) gate
 
 func (g *gatewayRun) status() gatewayStatus {
 	s := gatewayStatus{Version: version.String(), PID: os.Getpid(), Started: g.started, State: "running", InFlight: g.head.InFlight(),
-		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.observer.Callers()}
+		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.observer.Callers(), Cluster: g.cluster.status()}
+	if g.router != nil {
+		s.Waiting = g.router.Waiting()
+	}
 	if g.draining.Load() {
 		s.State = "ending"
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,11 +37,12 @@ func (p *program) gatewayGuard(g config.Gateway, before *gatewayGuard, log *slog
 	if !g.Pins.On {
 		return guard, nil
 	}
-	file, err := p.pinFile(g.Pins)
+	place, err := p.pinPlace(g.Pins)
 	if err != nil {
 		return nil, err
 	}
-	guard.pins, err = gateway.OpenPins(&gateway.PinOptions{File: file, HoldNew: g.Pins.HoldNew, HoldSuspicious: g.Pins.HoldSuspicious, Log: log})
+	place.HoldNew, place.HoldSuspicious, place.Log = g.Pins.HoldNew, g.Pins.HoldSuspicious, log
+	guard.pins, err = gateway.OpenPins(place)
 	return guard, usage(err)
 }
 
@@ -68,15 +68,14 @@ func (g *gatewayGuard) closeUnless(other *gatewayGuard) {
 	}
 }
 
-// pinFile returns the path of the file with the pins. A relative one begins at
-// the directory of tenon.json.
-func (p *program) pinFile(c config.GatewayPins) (string, error) {
-	file := cmp.Or(c.File, config.DefaultPinFile)
-	if filepath.IsAbs(file) {
-		return file, nil
+// pinPlace returns where the pins are: in the file of the configuration, in the
+// store that replicas share, or in the default file.
+func (p *program) pinPlace(c config.GatewayPins) (*gateway.PinOptions, error) {
+	if c.File == "" && p.shared != nil {
+		return &gateway.PinOptions{Cluster: p.shared}, nil
 	}
-	dir, err := p.configDir()
-	return filepath.Join(dir, file), err
+	file, err := p.besideConfig(cmp.Or(c.File, config.DefaultPinFile))
+	return &gateway.PinOptions{File: file}, err
 }
 
 // pinFlags holds the flags of tenon gateway pins.
@@ -101,6 +100,7 @@ as "diff" prints it, only exactly that definition is approved.`,
 		Args:    noArgs,
 		RunE:    func(*cobra.Command, []string) error { return p.listPins(&v) },
 	}
+	p.shareWith(c)
 	c.PersistentFlags().StringVar(&v.file, "file", "", "use this `file` instead of the one in tenon.json")
 	approve := &cobra.Command{
 		Use:   "approve NAME … | --all",
@@ -127,17 +127,17 @@ as "diff" prints it, only exactly that definition is approved.`,
 
 // pins opens the file of pins.
 func (p *program) pins(v *pinFlags) (*gateway.Pins, error) {
-	file := v.file
-	if file == "" {
+	o := &gateway.PinOptions{File: v.file}
+	if v.file == "" {
 		c, err := p.config()
 		if err != nil {
 			return nil, err
 		}
-		if file, err = p.pinFile(c.Settings().Gateway.Pins); err != nil {
+		if o, err = p.pinPlace(c.Settings().Gateway.Pins); err != nil {
 			return nil, err
 		}
 	}
-	pins, err := gateway.OpenPins(&gateway.PinOptions{File: file})
+	pins, err := gateway.OpenPins(o)
 	return pins, usage(err)
 }
 

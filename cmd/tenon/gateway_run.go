@@ -31,6 +31,7 @@ type gatewayRun struct {
 	v        *gatewayFlags
 	log      *slog.Logger
 	started  time.Time
+	cluster  *gatewayCluster // nil if the gateway is alone
 	head     gateway.Switch
 	sets     atomic.Pointer[map[string]mcp.Handler]
 	router   *gateway.Router // nil with --names plain, and before the first apply

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/telemetry"
+	"github.com/tenon-mcp/tenon/internal/softclose"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
@@ -33,6 +34,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 		g.announceSets(url)
 		page.serve(url)
 	}
+	g.v.replica = g.cluster.member()
 	g.v.sets, g.v.logins, g.v.inside = g.set, g.p.onBehalf.serveLogins, g.p.onBehalf.loop.wrap
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP
@@ -48,6 +50,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 		if !g.p.drain.Load() {
 			return interruptLimit
 		}
+		g.v.replaced = true
 		notifySystemd("STOPPING=1")
 		g.log.Info("ending: waiting for open calls", "calls", g.head.InFlight(), "limit", g.v.drain)
 		return g.v.drain
@@ -66,7 +69,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 // listen takes the address of the gateway, before it connects to a server: if that
 // fails, nothing has been started.
 func (v *gatewayFlags) listen() error {
-	l, err := net.Listen("tcp", v.http)
+	l, err := softclose.Listen(v.http)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return usagef("%s is in use: \"tenon gateway status\" says whether another gateway runs there; choose another address with --addr", v.http)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -121,7 +122,28 @@ func (p *program) printStatus(s *gatewayStatus) error {
 	for _, c := range s.Callers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s ago\t\n", visible.Line(cmp.Or(strings.TrimSpace(c.Client+" "+c.Version), "?")), visible.Line(cmp.Or(c.Principal, "-")), cmp.Or(string(c.Revision), "-"), c.Calls, since(c.Last))
 	}
+	if c := s.Cluster; c != nil {
+		fmt.Fprintln(w, "\nREPLICA\tNAME\tADDRESS\tSINCE\t")
+	}
+	for _, m := range s.replicas() {
+		self := ""
+		if m.ID == s.Cluster.Self.ID {
+			self = "this one"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", visible.Line(m.ID), visible.Line(m.Name), visible.Line(m.Addr), since(m.Started), self)
+	}
+	if c := s.Cluster; c != nil && c.Error != "" {
+		fmt.Fprintf(w, "\nRedis does not answer: %s\n", visible.Line(c.Error))
+	}
 	return w.Flush()
+}
+
+// replicas returns the replicas of the gateway; none if it is alone.
+func (s *gatewayStatus) replicas() []cluster.Member {
+	if s.Cluster == nil {
+		return nil
+	}
+	return s.Cluster.Members
 }
 
 // since returns how long ago a time was, in at most two units.

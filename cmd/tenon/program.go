@@ -20,6 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/form"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/wirelog"
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -50,6 +51,7 @@ type program struct {
 	moved    sync.Once     // files of older versions
 
 	onBehalf *gatewayCredentials // of tenon gateway; nil for other commands
+	shared   cluster.Store       // of the replicas of tenon gateway; nil if there is one process
 
 	dashed bool // of a line to complete: the cursor is after --
 

@@ -21,6 +21,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/store/taskstore"
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/builtin"
+	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/internal/softclose"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
@@ -61,13 +63,16 @@ type serving struct {
 	keys     protect.Verifier // of API keys; nil means that there are none
 	announce func(url string) // called before the first request is served; may be nil
 
-	sets   func(name string) mcp.Handler          // serves sets below the path; may be nil
-	mount  func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
-	wrap   func(http.Handler) http.Handler        // wraps all paths; may be nil
-	inside func(http.Handler) http.Handler        // wraps the server, after authorization; may be nil
-	served func(sessions func() int)              // called with a function that counts sessions; may be nil
-	ready  func()                                 // called when requests are served; may be nil
-	ending func() time.Duration                   // called at the end, returns how long calls may take; nil: ten seconds
+	replica *cluster.Replica // nil means that there is one process
+
+	sets     func(name string) mcp.Handler          // serves sets below the path; may be nil
+	mount    func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
+	wrap     func(http.Handler) http.Handler        // wraps all paths; may be nil
+	inside   func(http.Handler) http.Handler        // wraps the server, after authorization; may be nil
+	served   func(sessions func() int)              // called with a function that counts sessions; may be nil
+	ready    func()                                 // called when requests are served; may be nil
+	replaced bool                                   // set by ending: others serve instead, and no request may be lost
+	ending   func() time.Duration                   // called at the end, returns how long calls may take; nil: ten seconds
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -201,7 +206,7 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	}
 	l := v.listener
 	if l == nil {
-		if l, err = net.Listen("tcp", v.http); err != nil {
+		if l, err = softclose.Listen(v.http); err != nil {
 			return usageError{err}
 		}
 	}
@@ -238,6 +243,9 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	if v.wrap != nil {
 		web.Handler = v.wrap(web.Handler)
 	}
+	if v.replica != nil {
+		v.replica.Handle(web.Handler)
+	}
 	web.TLSConfig = secure
 	at := fmt.Sprintf("%s://%s%s", v.scheme(), l.Addr(), streamable.Path)
 	if v.announce != nil {
@@ -247,7 +255,7 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	if v.ready != nil {
 		v.ready()
 	}
-	return untilDone(ctx, web, l, v.ending)
+	return untilDone(ctx, web, l, v)
 }
 
 // handler returns the HTTP handler, with published documents by their paths.
@@ -266,7 +274,7 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 		}
 		return h
 	}
-	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Logger: log}
+	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Cluster: v.replica, Logger: log}
 	h, err := streamable.NewHandler(s, o)
 	if err != nil {
 		return nil, usageError{err}
@@ -365,8 +373,8 @@ func isLoopback(at net.Addr) bool {
 }
 
 // untilDone serves until ctx ends, and then waits for calls in flight: for as long
-// as ending returns, or ten seconds.
-func untilDone(ctx context.Context, web *http.Server, l net.Listener, ending func() time.Duration) error {
+// as v.ending returns, or ten seconds.
+func untilDone(ctx context.Context, web *http.Server, l net.Listener, v *serving) error {
 	served := make(chan error, 1)
 	go func() {
 		if web.TLSConfig != nil {
@@ -381,8 +389,11 @@ func untilDone(ctx context.Context, web *http.Server, l net.Listener, ending fun
 	case <-ctx.Done():
 	}
 	limit := 10 * time.Second
-	if ending != nil {
-		limit = ending()
+	if v.ending != nil {
+		limit = v.ending()
+	}
+	if v.replaced {
+		softclose.Refuse(l)
 	}
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer stop()
