@@ -23,6 +23,7 @@ type epoch struct {
 	skew  time.Duration // Redis's clock minus ours
 	dials int64         // when it was read
 	read  time.Time     // zero: never
+	asked time.Time     // when somebody began to read it because of its age
 }
 
 // epochScript reads the name of the data set, which ARGV[1] becomes if there is
@@ -39,12 +40,19 @@ local t = redis.call('TIME')
 return {id, t[1], t[2]}`)
 
 // fresh returns the epoch and the difference of the clocks if they were read a
-// short time ago and over the present connections.
+// short time ago and over the present connections. If only their age requires to
+// read them again, one caller does so.
 func (e *epoch) fresh(s *Store) (id string, skew time.Duration, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ok = !e.read.IsZero() && e.dials == s.dials.Load() && time.Since(e.read) < epochAge
-	return e.id, e.skew, ok
+	if e.read.IsZero() || e.dials != s.dials.Load() {
+		return "", 0, false
+	}
+	if time.Since(e.read) >= epochAge && time.Since(e.asked) >= s.timeout {
+		e.asked = time.Now()
+		return "", 0, false
+	}
+	return e.id, e.skew, true
 }
 
 // refresh reads the epoch, also during an outage.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -301,9 +303,24 @@ func TestEmptiedRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, nil)
 	s := open(t, server.URL, nil)
+	stop, err := s.Subscribe(t.Context(), "t", func([]byte) {}, func() {}) // all connections are made
+	must(t, err)
+	defer stop()
 	before := epochOf(t, s)
 	server.Do("FLUSHALL")
-	eventually(t, "the epoch changes", func() bool { return epochOf(t, s) != before })
+	server.Do("CONFIG", "RESETSTAT")
+	eventually(t, "the epoch changes", func() bool {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for range 50 {
+			wg.Go(func() { _, _ = s.Epoch(t.Context()) })
+		}
+		return epochOf(t, s) != before
+	})
+	calls := regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`).FindStringSubmatch(server.Do("INFO", "commandstats") + "cmdstat_evalsha:calls=0")
+	if n, err := strconv.Atoi(calls[1]); err != nil || n < 1 || n > 5 { // 1 unless the machine stalls
+		t.Errorf("callers read the epoch %d times, want once", n)
+	}
 }
 
 // A store that finds its primary by Sentinel goes on with the replica that
@@ -341,4 +358,32 @@ func TestSentinelFailover(t *testing.T) {
 		_ = s.Publish(t.Context(), "t", []byte("again"))
 		return len(events) > 0
 	})
+}
+
+// A Redis Cluster that loses a node is unavailable for what that node had, and
+// the store goes on when the node is back.
+func TestRedisClusterLosesANode(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartCluster(t, 3)
+	s := open(t, nodes[0].URL, nil)
+	const keys = 30 // on every node
+	use := func() (failed int) {
+		for i := range keys {
+			_, err := s.Set(t.Context(), strconv.Itoa(i), nil, cluster.AnyVersion, time.Hour)
+			if err != nil && !errors.Is(err, cluster.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			if err != nil {
+				failed++
+			}
+		}
+		return failed
+	}
+	if n := use(); n > 0 {
+		t.Fatalf("%d of %d operations fail", n, keys)
+	}
+	nodes[1].Kill()
+	eventually(t, "operations fail", func() bool { return use() > 0 })
+	nodes[1].Restart()
+	eventually(t, "all operations succeed", func() bool { return use() == 0 })
 }

@@ -130,7 +130,7 @@ func (s *Server) launch() {
 	}
 	t.Cleanup(s.Kill)
 	for try := 0; ; try++ { // another process may take the port
-		s.Addr = freeAddr(t)
+		s.Addr, s.bus = freeAddr(t), ""
 		err := s.start()
 		if err == nil {
 			break
@@ -179,7 +179,9 @@ func (s *Server) start() error {
 		lines = append(lines, "port "+port)
 	}
 	if s.o.Cluster {
-		_, s.bus, _ = net.SplitHostPort(freeAddr(s.t))
+		if s.bus == "" {
+			_, s.bus, _ = net.SplitHostPort(freeAddr(s.t))
+		}
 		lines = append(lines, "cluster-enabled yes", "cluster-port "+s.bus, "masterauth \""+Password+"\"")
 	}
 	if s.o.Keep {
