@@ -23,13 +23,14 @@ import (
 type replica struct {
 	t       *testing.T
 	s       *server.Server
+	store   tasks.Store
 	runs    atomic.Int32
 	release chan struct{}
 	ended   chan error // why the tool was stopped
 }
 
 func newReplica(t *testing.T, store tasks.Store) *replica {
-	r := &replica{t: t, release: make(chan struct{}), ended: make(chan error, 10)}
+	r := &replica{t: t, store: store, release: make(chan struct{}), ended: make(chan error, 10)}
 	r.s = server.New(mcp.Implementation{Name: "test", Version: "1"}, nil)
 	t.Cleanup(func() { r.s.Close() })
 	m, err := tasks.NewManager(r.s, &tasks.Options{Store: store, Log: slog.New(slog.DiscardHandler)})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,29 +50,58 @@ func open(t *testing.T, url string, o redis.Options) *redistasks.Store {
 	return s
 }
 
-// mini returns a function that opens stores on a miniredis per test, whose clock
-// goes with the real one.
+// A timedStore makes the clock of a miniredis follow the real one.
+type timedStore struct {
+	*redistasks.Store
+	tick func()
+}
+
+func (s timedStore) Create(ctx context.Context, r *tasks.Record, most int) error {
+	s.tick()
+	return s.Store.Create(ctx, r, most)
+}
+
+func (s timedStore) Get(ctx context.Context, id string) (*tasks.Record, error) {
+	s.tick()
+	return s.Store.Get(ctx, id)
+}
+
+func (s timedStore) Update(ctx context.Context, r *tasks.Record) error {
+	s.tick()
+	return s.Store.Update(ctx, r)
+}
+
+func (s timedStore) List(ctx context.Context, owner string, after tasks.Cursor, limit int) ([]*tasks.Record, error) {
+	s.tick()
+	return s.Store.List(ctx, owner, after, limit)
+}
+
+func (s timedStore) Interrupted(ctx context.Context, limit int) ([]string, error) {
+	s.tick()
+	return s.Store.Interrupted(ctx, limit)
+}
+
+// mini returns a function that opens stores on a miniredis per test.
 func mini() func(t *testing.T) tasks.Store {
-	servers := map[string]*miniredis.Miniredis{}
+	type clock struct {
+		*miniredis.Miniredis
+		sync.Mutex
+		last time.Time
+	}
+	servers := map[string]*clock{}
 	return func(t *testing.T) tasks.Store {
-		if servers[t.Name()] == nil {
-			m := miniredis.RunT(t)
+		m := servers[t.Name()]
+		if m == nil {
+			m = &clock{Miniredis: miniredis.RunT(t), last: time.Now()}
 			servers[t.Name()] = m
-			done := make(chan struct{})
-			go func() {
-				for last := time.Now(); ; {
-					select {
-					case <-done:
-						return
-					case now := <-time.After(time.Millisecond):
-						m.FastForward(now.Sub(last))
-						last = now
-					}
-				}
-			}()
-			t.Cleanup(func() { close(done) })
 		}
-		return open(t, "redis://"+servers[t.Name()].Addr(), redis.Options{})
+		return timedStore{open(t, "redis://"+m.Addr(), redis.Options{}), func() {
+			m.Mutex.Lock()
+			defer m.Mutex.Unlock()
+			now := time.Now()
+			m.FastForward(now.Sub(m.last))
+			m.last = now
+		}}
 	}
 }
 
