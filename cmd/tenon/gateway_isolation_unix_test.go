@@ -158,7 +158,7 @@ func TestGatewayConnectionPerSession(t *testing.T) {
 // own.
 func TestGatewayLeavesNoOrphans(t *testing.T) {
 	dir := neighbours(t, map[string]string{"own": `good ,"connection":"session"`, "all": "good"})
-	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
 		cmd := binary(t, "gateway", "-y", "--project", dir, "--addr", "127.0.0.1:0")
 		out := &told{said: make(chan string, 1)}
 		cmd.Stdout = out

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -168,4 +170,23 @@ func TestGatewayReloadsOnHangup(t *testing.T) {
 	if code := p.end(); code != 0 {
 		t.Errorf("the gateway ended with %d: %s", code, p.errs)
 	}
+}
+
+// TestInterruptDoesNotWaitForPrograms ends the gateway before a program that ends
+// neither with its input nor when it is asked to, and the program a moment later.
+func TestInterruptDoesNotWaitForPrograms(t *testing.T) {
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "pid")
+	script := fmt.Sprintf("trap '' TERM; echo $$ > %s; while :; do sleep 0.1; done", file)
+	configured(t, dir, fmt.Sprintf(`{"mcpServers":{"calc":{"builtin":"calc"},"stubborn":{"command":"sh","args":["-c",%q]}}}`, script))
+	p := startGateway(t, "", "--config-dir", dir, "--project", t.TempDir())
+	eventually(t, func() bool { return strings.HasSuffix(lines(file), "\n") })
+	pid, err := strconv.Atoi(strings.TrimSpace(lines(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Process.Signal(syscall.SIGINT)
+	if code := p.end(); code != 0 || !runs(pid) {
+		t.Errorf("the gateway ended with %d, and waited for the program: %v", code, !runs(pid))
+	}
+	eventually(t, func() bool { return !runs(pid) })
 }

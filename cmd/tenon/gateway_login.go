@@ -214,19 +214,15 @@ func loginWait(timeout time.Duration) time.Duration {
 // serveLogins returns the pages at which users log in, by their paths. Guard is
 // that of the gateway, nil if it has a single user.
 func (g *gatewayCredentials) serveLogins(v *serving, at net.Addr, guard *protect.Guard) (map[string]http.Handler, error) {
-	self := cmp.Or(v.audience, v.public, v.scheme()+"://"+at.String()+streamable.Path)
-	u, err := url.Parse(self)
-	if err != nil {
-		return nil, usagef("%s is not a URL", self)
-	}
+	origin := loginOrigin(v, at)
 	var id *weblogin.Identity
 	if guard != nil {
-		id = &weblogin.Identity{Identify: guard.Identify, Resource: self, Scopes: v.scopes}
+		id = &weblogin.Identity{Identify: guard.Identify, Resource: cmp.Or(v.audience, v.public, v.scheme()+"://"+at.String()+streamable.Path), Scopes: v.scopes}
 		if v.issuer != "" {
 			id.Issuers = []string{v.issuer}
 		}
 	}
-	s, err := g.openPages(u.Scheme+"://"+u.Host, id)
+	s, err := g.openPages(origin, id)
 	if err != nil && !g.logins { // nobody needs them here, until the configuration changes
 		return map[string]http.Handler{}, nil
 	}
@@ -234,6 +230,17 @@ func (g *gatewayCredentials) serveLogins(v *serving, at net.Addr, guard *protect
 		return nil, err
 	}
 	return map[string]http.Handler{weblogin.Path: s, weblogin.Path + "/": s}, nil
+}
+
+// loginOrigin returns how browsers reach the login pages: --public-url says so. The
+// audience of tokens often is the URL of the gateway, but may be any name.
+func loginOrigin(v *serving, at net.Addr) string {
+	for _, text := range []string{v.public, v.audience} {
+		if u, err := url.Parse(text); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+			return u.Scheme + "://" + u.Host
+		}
+	}
+	return v.scheme() + "://" + at.String()
 }
 
 // openPages opens the service of login pages. Their store is opened when it is

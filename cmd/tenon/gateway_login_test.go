@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -404,5 +405,23 @@ func TestGatewayLoginWithRules(t *testing.T) {
 	}
 	if got := u.tools(c); !slices.Equal(got, []string{"notes__whoami"}) {
 		t.Errorf("after the login: %q", got)
+	}
+}
+
+// TestLoginOrigin puts the login pages where --public-url says that browsers reach
+// the gateway, whatever the audience of tokens is.
+func TestLoginOrigin(t *testing.T) {
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070}
+	for _, c := range []struct{ public, audience, want string }{
+		{"https://mcp.example.com/mcp", "https://api.example.com", "https://mcp.example.com"},
+		{"https://mcp.example.com/mcp", "", "https://mcp.example.com"},
+		{"", "https://api.example.com/x", "https://api.example.com"},
+		{"", "api://tenon", "http://127.0.0.1:7070"},
+		{"", "tenon", "http://127.0.0.1:7070"},
+		{"", "", "http://127.0.0.1:7070"},
+	} {
+		if got := loginOrigin(&serving{public: c.public, audience: c.audience}, at); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
 	}
 }

@@ -42,8 +42,10 @@ type gatewayRun struct {
 	sessions atomic.Pointer[func() int]   // counts the sessions of clients; nil on stdio
 	pins     atomic.Pointer[gateway.Pins] // nil if definitions are not pinned
 	draining atomic.Bool
-	reloads  atomic.Int64
-	refused  atomic.Int64 // reloads of an invalid configuration
+
+	interrupted atomic.Bool // a person waits for the end
+	reloads     atomic.Int64
+	refused     atomic.Int64 // reloads of an invalid configuration
 
 	applying sync.Mutex // one apply at a time
 
@@ -321,13 +323,38 @@ func (g *gatewayRun) release(conn *connect.Server) {
 // telemetryLimit bounds the time for telemetry that is not exported yet.
 const telemetryLimit = 3 * time.Second
 
-// close ends all connections.
+// close ends all connections. After an interrupt it does not wait for a collector or
+// for programs that do not end by themselves: those end with this process.
 func (g *gatewayRun) close() {
-	limit, cancel := context.WithTimeout(context.Background(), telemetryLimit)
+	wait := telemetryLimit
+	if g.interrupted.Load() {
+		wait = interruptLimit
+	}
+	limit, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	if err := g.tel.Close(limit); err != nil {
 		g.log.Warn("some telemetry was not exported", "error", err)
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.closeServers()
+	}()
+	if g.interrupted.Load() {
+		select {
+		case <-done:
+		case <-limit.Done():
+		}
+	} else {
+		<-done
+	}
+	g.p.onBehalf.close()
+	g.guard.closeUnless(nil)
+	g.access.close()
+}
+
+// closeServers ends all connections to servers.
+func (g *gatewayRun) closeServers() {
 	if g.router != nil {
 		g.router.Close()
 	}
@@ -341,7 +368,4 @@ func (g *gatewayRun) close() {
 		all.Go(func() { conn.Close() })
 	}
 	all.Wait()
-	g.p.onBehalf.close()
-	g.guard.closeUnless(nil)
-	g.access.close()
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-// interruptLimit bounds the time for polite ends of streams after an interrupt.
-const interruptLimit = 500 * time.Millisecond
+// interruptLimit bounds the time for polite ends of streams after an interrupt, and
+// that for the ends of servers.
+const interruptLimit = 300 * time.Millisecond
 
 // serve serves the gateway over HTTP until ctx ends.
 func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
@@ -48,6 +49,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 	g.v.ending = func() time.Duration {
 		g.draining.Store(true)
 		if !g.p.drain.Load() {
+			g.interrupted.Store(true)
 			return interruptLimit
 		}
 		g.v.replaced = true
