@@ -70,14 +70,17 @@ func (r *Replica) newServer() *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    128 << 10,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000, SendPingTimeout: pingEvery, PingTimeout: pingEvery},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 1000, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		ErrorLog:          log.New(logWriter{r.opts.Logger}, "", 0),
 	}
 }
 
-// pingEvery is how long a connection between replicas may be silent before it is
-// checked, and how long the check may take.
-const pingEvery = 3 * time.Second
+// A connection between replicas that is silent for pingAfter is checked, which
+// may take pingTimeout.
+const (
+	pingAfter   = 2 * time.Second
+	pingTimeout = 3 * time.Second
+)
 
 // logWriter logs what net/http reports, such as refused certificates.
 type logWriter struct{ to *slog.Logger }
@@ -131,7 +134,7 @@ func (r *Replica) newTransport() *http.Transport {
 		MaxIdleConnsPerHost: 4,
 		IdleConnTimeout:     time.Minute,
 		DisableCompression:  true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingEvery},
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	return t
 }
@@ -156,8 +159,13 @@ func (r *Replica) dial(ctx context.Context, id string) (net.Conn, error) {
 	if _, isOther := errors.AsType[*tls.CertificateVerificationError](err); isOther || errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	return nil, err
+	return nil, unreachable{err}
 }
+
+// unreachable is the error of a replica that does not answer.
+type unreachable struct{ error }
+
+func (e unreachable) Unwrap() error { return e.error }
 
 // Forward passes a request of a client with its body to the replica with this id,
 // and its response to w as it arrives. It returns an error only if it has not
@@ -226,6 +234,9 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 // explain returns ErrGone if a connection to a replica broke because it has
 // stopped, and err otherwise.
 func (r *Replica) explain(ctx context.Context, id string, err error) error {
+	if _, tried := errors.AsType[unreachable](err); tried {
+		return err
+	}
 	c, gone := r.dial(ctx, id)
 	if gone == nil {
 		c.Close()
@@ -305,8 +316,8 @@ func (r *Replica) exchange(ctx context.Context, q *http.Request, body []byte, id
 func (r *Replica) Broadcast(q *http.Request, body []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.Context()), broadcastTimeout)
 	defer cancel()
-	members, err := r.Members(ctx)
-	if err != nil {
+	members, err := r.Members(ctx) // while the store is away, those that were last known
+	if err != nil && len(members) == 0 {
 		return fmt.Errorf("find the other replicas: %w", err)
 	}
 	errs := make([]error, len(members))

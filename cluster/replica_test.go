@@ -209,6 +209,30 @@ func TestReplicaThatDiesWithAConnectionIsGone(t *testing.T) {
 	}
 }
 
+// A replica that does not answer, because its machine hangs, is an error after a
+// while.
+func TestHangingReplicasAreAnError(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which accepts and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	store := cluster.NewMemory()
+	a := join(t, store, nil)
+	data := fmt.Sprintf(`{"id":"hangs","addr":%q}`, l.Addr())
+	if err := store.Register(t.Context(), "replicas", "hangs", []byte(data), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	err = a.Forward(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil), nil, "hangs")
+	if err == nil || errors.Is(err, cluster.ErrGone) {
+		t.Errorf("got %v", err)
+	}
+	if err := a.Broadcast(httptest.NewRequest("POST", "/", nil), nil); err == nil {
+		t.Error("a broadcast says nothing")
+	}
+}
+
 // keepsMembers is the store of a process that is killed.
 type keepsMembers struct{ cluster.Store }
 

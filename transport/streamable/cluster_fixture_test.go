@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,12 @@ type nodeStore struct {
 	gets atomic.Int64
 	sets atomic.Int64
 
+	mute atomic.Bool // messages to others are lost
+	full atomic.Bool // the store takes no values
+
+	mu   sync.Mutex
+	lost []func() // of the subscriptions
+
 	lastSession atomic.Pointer[string] // the key of the session that was stored last
 }
 
@@ -72,6 +79,9 @@ func (s *nodeStore) Set(ctx context.Context, key string, value []byte, version i
 	if strings.HasPrefix(key, "session/") {
 		s.lastSession.Store(&key)
 	}
+	if s.full.Load() {
+		return 0, cluster.ErrFull
+	}
 	if err := s.err(); err != nil {
 		return 0, err
 	}
@@ -90,7 +100,27 @@ func (s *nodeStore) Publish(ctx context.Context, topic string, data []byte) erro
 	if err := s.err(); err != nil {
 		return err
 	}
+	if s.mute.Load() {
+		return nil
+	}
 	return s.Store.Publish(ctx, topic, data)
+}
+
+func (s *nodeStore) Subscribe(ctx context.Context, topic string, receive func([]byte), lost func()) (func(), error) {
+	s.mu.Lock()
+	s.lost = append(s.lost, lost)
+	s.mu.Unlock()
+	return s.Store.Subscribe(ctx, topic, receive, lost)
+}
+
+// reconnected tells the subscribers that messages may have been missed.
+func (s *nodeStore) reconnected() {
+	s.mu.Lock()
+	lost := slices.Clone(s.lost)
+	s.mu.Unlock()
+	for _, f := range lost {
+		f()
+	}
 }
 
 func (s *nodeStore) Register(ctx context.Context, group, member string, data []byte, ttl time.Duration) error {

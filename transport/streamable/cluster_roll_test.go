@@ -2,7 +2,6 @@ package streamable_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -129,7 +128,7 @@ func TestCommandsPerCall(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 	})
-	t.Log(fmt.Sprintf("%d calls: %d commands of 2026-07-28, %d in a session", calls, modern, legacy))
+	t.Logf("%d calls: %d commands of 2026-07-28, %d in a session", calls, modern, legacy)
 	if modern > background || legacy > calls+background {
 		t.Errorf("%d calls: %d commands of 2026-07-28, %d in a session", calls, modern, legacy)
 	}

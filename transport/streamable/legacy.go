@@ -175,7 +175,7 @@ func (s *sessions) refuseID(w http.ResponseWriter, ses *session, id jsonrpc.ID, 
 func (s *sessions) serveSession(ctx context.Context, ses *session, m *jsonrpc.Message, p *mcp.Principal, back eraconn.SessionReplyWriter) eraconn.Response {
 	switch m.Method {
 	case mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
-		return s.change(ctx, ses, func() eraconn.Response { return ses.era.Serve(ctx, m, p, back) })
+		return s.change(ctx, ses, m, func() eraconn.Response { return ses.era.Serve(ctx, m, p, back) })
 	}
 	return ses.era.Serve(ctx, m, p, back)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
@@ -129,25 +130,35 @@ func handlerID(id string) string {
 
 // change serves a request that may change the state of a session, and stores the
 // state. Changes of one session follow each other. If another replica has changed
-// the session meanwhile, the request is served again on that state. If the state
-// cannot be stored, a later restore yields the previous one.
-func (s *sessions) change(ctx context.Context, ses *session, serve func() eraconn.Response) (a eraconn.Response) {
+// the session meanwhile, the request is served again on that state. In a cluster,
+// a change that cannot be stored is undone and fails; in one process it is stored
+// with the next change.
+func (s *sessions) change(ctx context.Context, ses *session, m *jsonrpc.Message, serve func() eraconn.Response) eraconn.Response {
 	ses.beginSaving()
 	defer ses.endSaving()
-	for range 5 {
-		if a = serve(); a.Code != 0 {
+	for range maxConflicts {
+		a := serve()
+		if a.Code != 0 {
 			return a
 		}
 		err := s.save(ctx, ses)
-		if err == nil || !errors.Is(err, cluster.ErrConflict) {
+		if err == nil || s.h.opts.Cluster == nil {
 			return a
 		}
-		if err := s.refresh(ctx, ses); err != nil {
-			return a
+		if !errors.Is(err, cluster.ErrConflict) || s.refresh(ctx, ses) != nil {
+			break
 		}
 	}
-	return a
+	state, _ := ses.lastSaved()
+	if err := ses.era.Update(state); err != nil {
+		s.logSave(err)
+	}
+	return eraconn.Fail(m.ID, mcp.CodeInternal, "the change could not be stored: try again later")
 }
+
+// maxConflicts bounds how often a change is made again because other replicas
+// have changed the same session.
+const maxConflicts = 10
 
 // save stores the state of a session if it has changed. The caller has called
 // beginSaving.
