@@ -61,8 +61,7 @@ func TestGatewayRecognisesItself(t *testing.T) {
 }
 
 // Gateways that are configured in a circle do not call each other without end: the
-// entry that closes the circle fails, and says why. The other servers go on, and
-// without that entry the gateways work again.
+// entry that closes the circle fails, and says why. The other servers go on.
 func TestGatewaysInACircle(t *testing.T) {
 	for _, size := range []int{2, 3} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -72,7 +71,7 @@ func TestGatewaysInACircle(t *testing.T) {
 			start := func(dir string) (string, *told) {
 				return servingWith(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0")
 			}
-			firstURL, firstErrs := start(first)
+			firstURL, _ := start(first)
 			last := firstURL
 			for range size - 1 {
 				dir := t.TempDir()
@@ -101,7 +100,6 @@ func TestGatewaysInACircle(t *testing.T) {
 					t.Errorf("%s: %d %s %s", url, code, out, errs)
 				}
 			}
-			t.Logf("%s", firstErrs)
 		})
 	}
 }
