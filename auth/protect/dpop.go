@@ -40,6 +40,11 @@ type DPoP struct {
 	// requests with a proof are refused with the status 503. Nil means that
 	// proofs are recorded in the memory of this process only.
 	Uses UseStore
+	// Forwarded reports whether another replica has checked a request, recorded
+	// the use of its proof, and forwarded it: cluster.Forwarded. The proof is
+	// checked again, and its use not recorded again. Nil means that no requests
+	// are forwarded.
+	Forwarded func(ctx context.Context) bool
 }
 
 // A UseStore records what may be used once. The Store of package cluster is one.
@@ -56,6 +61,7 @@ type proofs struct {
 	nonces     *nonces // nil means that none are required
 	used       *usedProofs
 	shared     UseStore // nil means that there is no other replica
+	forwarded  func(context.Context) bool
 	log        *slog.Logger
 	now        func() time.Time
 }
@@ -68,7 +74,7 @@ func newProofs(o *DPoP, resource *url.URL, log *slog.Logger) (*proofs, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proofs{required: o.Required, algorithms: algorithms, resource: resource, used: newUsedProofs(), shared: o.Uses, log: log, now: time.Now}
+	p := &proofs{required: o.Required, algorithms: algorithms, resource: resource, used: newUsedProofs(), shared: o.Uses, forwarded: o.Forwarded, log: log, now: time.Now}
 	if o.Nonces {
 		p.nonces, err = newNonces(o.NonceKey)
 	}
@@ -159,6 +165,9 @@ func (p *proofs) checkClaims(r *http.Request, token, thumbprint string, c claims
 	}
 	if nonce, _ := c.text("nonce"); p.nonces != nil && !p.nonces.good(nonce, now) {
 		return p.refuse("use_dpop_nonce", "the proof needs the nonce of this response")
+	}
+	if p.forwarded != nil && p.forwarded(r.Context()) {
+		return nil
 	}
 	return p.use(r.Context(), thumbprint, id, made, now)
 }

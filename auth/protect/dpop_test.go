@@ -220,6 +220,24 @@ func (f *failingUses) Once(ctx context.Context, key string, ttl time.Duration) (
 	return f.Memory.Once(ctx, key, ttl)
 }
 
+// A proof whose use another replica has recorded is accepted in the request that
+// it forwards, and in no other.
+func TestForwardedProofsAreUsedOnce(t *testing.T) {
+	is := newIssuer(t)
+	type forwarded struct{}
+	_, h := guarded(t, is, func(o *Options) {
+		o.DPoP = &DPoP{Uses: cluster.NewMemory(), Forwarded: func(ctx context.Context) bool { return ctx.Value(forwarded{}) != nil }}
+	})
+	ada, eve := newHolder(t, is), newHolder(t, is)
+	proof := ada.proof(nil)
+	expect(t, do(h, ada.send(proof)), 200)
+	expect(t, do(h, ada.send(proof)), 401, "already used")
+	again := ada.send(proof)
+	expect(t, do(h, again.WithContext(context.WithValue(again.Context(), forwarded{}, true))), 200)
+	wrong := ada.send(eve.proof(nil)) // it is checked all the same
+	expect(t, do(h, wrong.WithContext(context.WithValue(wrong.Context(), forwarded{}, true))), 401)
+}
+
 // A proof that one replica accepted is refused by another. While replicas cannot
 // agree, no proof is accepted, and a proof that was refused then can be sent
 // again with another id.

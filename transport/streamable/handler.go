@@ -118,8 +118,13 @@ type Handler struct {
 
 // NewHandler returns a Handler that serves h. The error says which option is
 // invalid.
-func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
+func NewHandler(h mcp.Handler, o *Options) (_ *Handler, err error) {
 	s := &Handler{started: time.Now()}
+	defer func() {
+		if err != nil && s.stopKeys != nil {
+			s.stopKeys()
+		}
+	}()
 	s.open, s.shut = context.WithCancel(context.Background())
 	if o != nil {
 		s.opts = *o
@@ -128,7 +133,6 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 		s.opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s.opts.Era.OnInvalidFrame = s.logInvalidFrame(s.opts.Era.OnInvalidFrame)
-	var err error
 	if err = s.clusterKeys(); err != nil {
 		return nil, err
 	}
