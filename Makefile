@@ -3,7 +3,7 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page test/collector bench
 
-.PHONY: help test lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector cluster bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector cluster cluster-demo bench bench-peers bench-check bench-cluster fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -54,6 +54,9 @@ race: servers npm ## the tests, under the race detector
 cluster: servers ## three gateways behind nginx with Redis: every revision, killed replicas, a failing Redis
 	@echo "== cluster"
 	@MUST_RUN=1 $(GO) test -count=1 -timeout 10m ./test/cluster
+
+cluster-demo: servers build ## three gateways behind nginx with Redis, under load, one killed every 5 s, in a live table, until Ctrl-C or for DURATION
+	@$(GO) run ./deploy/cluster -duration $${DURATION:-0}
 
 collector: ## the OpenTelemetry collector's receiver reads what the gateway exports
 	@echo "== collector"
@@ -120,6 +123,9 @@ bench-peers: ## Tenon beside other SDKs and floors; writes docs/benchmarks.md (a
 bench-check: ## what operations allocate, against what was recorded
 	@echo "== allocations"
 	@cd bench && $(GO) run ./check
+
+bench-cluster: servers build ## gateways with Redis beside one without, forwarded calls, and LENGTH (10m) with a replica killed every 5 s
+	@$(GO) run ./deploy/cluster -bench -duration $${LENGTH:-10m}
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \

@@ -173,6 +173,7 @@ var importRules = map[string]importRule{
 	"internal/wrapping":    {why: "every Handler behind a wrapper: it has tests and nothing else"},
 	"test/stress":          {why: "clients and servers of every kind at once: it has tests and nothing else"},
 	"test/cluster":         {why: "it runs the programs, and knows the packages of clients and servers"},
+	"deploy/cluster":       {on: []string{"mcp", "server", "client", "era", "transport/*"}, why: "a demonstration and a benchmark: it runs the programs, and is in nobody's binary"},
 	"test/host":            {why: "end to end: it has tests and nothing else"},
 	"examples/*":           {on: []string{"mcp", "server", "client", "ext/*", "transport/*", "mcptest"}, why: "examples use what users use"},
 }
@@ -260,6 +261,7 @@ func TestOnlyCodecsNameRevisions(t *testing.T) {
 	date := regexp.MustCompile(`"(2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)"|\bRev20\d{6}\b`)
 	eachSource(t, func(name, text string) {
 		if strings.HasPrefix(name, "internal/eraconn/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/method.go" ||
+			strings.HasPrefix(name, "deploy/") || // its clients are of both eras
 			strings.HasPrefix(name, "ext/") { // an extension knows which revisions have it in another form
 			return
 		}

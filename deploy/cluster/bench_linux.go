@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+const (
+	benchClients = 16
+	benchLength  = 2 * time.Second // of one measurement
+)
+
+// bench measures the cluster and prints the figures of docs/scale-out.md.
+func bench(ctx context.Context, o options) error {
+	if err := benchReplica(ctx, o); err != nil {
+		return err
+	}
+	if o.duration == 0 {
+		o.duration = 10 * time.Minute
+	}
+	s, err := newSetup(o.tenon)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.startCluster(); err != nil {
+		return err
+	}
+	l := newLoad(20 * time.Millisecond)
+	if err := s.underKills(ctx, o, l, func(time.Time) {}); err != nil {
+		return err
+	}
+	fmt.Printf("\nThree replicas for %s, one killed every %s\n\n", o.duration, o.every)
+	s.table(os.Stdout, l, o.duration)
+	m, old := l.of(modern), l.of(legacy)
+	fmt.Printf("\nslowest call: %s of 2026-07-28, %s of 2025-06-18\n", m.slowest.Round(time.Millisecond), old.slowest.Round(time.Millisecond))
+	if m.lost > 0 || m.worst > 5*time.Second || old.worst > 5*time.Second {
+		return fmt.Errorf("%d modern calls were lost; the longest failover took %s", m.lost, max(m.worst, old.worst))
+	}
+	return nil
+}
+
+// A subject is something to measure.
+type subject struct {
+	name string
+	run  func(ctx context.Context) (calls int, err error) // for benchLength
+	at   []*replica                                       // whose CPU time counts
+	cpu  []float64                                        // µs for each call, one entry a round
+	rate []float64                                        // calls a second
+}
+
+// benchReplica compares one replica with Redis with one without, and a forwarded
+// call with one that is not, in turns.
+func benchReplica(ctx context.Context, o options) error {
+	s, err := newSetup(o.tenon)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var r [3]*replica // the first without Redis
+	for i := range r {
+		if r[i], err = s.addReplica(i > 0); err != nil {
+			return err
+		}
+	}
+	alone, one, two := r[0], r[1], r[2]
+	subjects := []*subject{
+		{name: "2026-07-28 without Redis", run: calls(alone, modern), at: r[:1]},
+		{name: "2026-07-28 with Redis", run: calls(one, modern), at: r[1:2]},
+		{name: "2025-06-18 without Redis", run: calls(alone, legacy), at: r[:1]},
+		{name: "2025-06-18 with Redis", run: calls(one, legacy), at: r[1:2]},
+		{name: "input, second round at its replica", run: rounds(one, one), at: r[1:]},
+		{name: "input, second round forwarded", run: rounds(one, two), at: r[1:]},
+	}
+	for _, s := range subjects { // to connect and to warm up
+		if _, err := s.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	for round := range o.rounds {
+		for i := range subjects {
+			if err := subjects[(i+round)%len(subjects)].measure(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Printf("tools/call, %d clients, %d rounds of %s in turns, medians\n", benchClients, o.rounds, benchLength)
+	for _, s := range subjects {
+		fmt.Printf("%-36s %7.0f calls/s  %6.0f µs CPU/call (%.0f-%.0f)\n", s.name, median(s.rate), median(s.cpu), slices.Min(s.cpu), slices.Max(s.cpu))
+	}
+	for i, name := range []string{"2026-07-28", "2025-06-18"} {
+		a, b := subjects[2*i], subjects[2*i+1]
+		fmt.Printf("%s with Redis: %.2f x the calls/s, %.2f x the calls for the same CPU time\n", name, median(b.rate)/median(a.rate), median(a.cpu)/median(b.cpu))
+	}
+	hop, extra := median(subjects[0].cpu), median(subjects[5].cpu)-median(subjects[4].cpu)
+	fmt.Printf("forwarding adds %.0f µs CPU, %.2f x a call through a gateway without Redis\n", extra, extra/hop)
+	return nil
+}
+
+func (s *subject) measure(ctx context.Context) error {
+	used := func() (sum time.Duration, err error) {
+		for _, r := range s.at {
+			n, e := r.cpu()
+			if e != nil {
+				return 0, e
+			}
+			sum += n
+		}
+		return sum, nil
+	}
+	before, err := used()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	n, err := s.run(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	took := time.Since(began)
+	after, err := used()
+	s.cpu = append(s.cpu, float64((after-before).Microseconds())/float64(n))
+	s.rate = append(s.rate, float64(n)/took.Seconds())
+	return err
+}
+
+// calls returns a function that calls add at a replica.
+func calls(r *replica, rev mcp.Revision) func(context.Context) (int, error) {
+	return repeat(r, rev, func() http.RoundTripper { return transport() }, add)
+}
+
+// rounds returns a function that makes calls that ask for input at a server that
+// keeps them open. The first round goes to one replica, the second to another.
+func rounds(first, second *replica) func(context.Context) (int, error) {
+	route := func() http.RoundTripper {
+		t := transport()
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r = r.Clone(r.Context())
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte(`"requestState"`)) {
+				r.URL.Host = second.addr
+			}
+			return t.RoundTrip(r)
+		})
+	}
+	return repeat(first, modern, route, func(ctx context.Context, c *client.Client, _ int) error {
+		res, err := c.CallTool(ctx, "old__order", map[string]any{}, nil)
+		if err == nil && res.Content.Text() != "100" {
+			err = fmt.Errorf("the result is %q", res.Content.Text())
+		}
+		return err
+	})
+}
+
+// repeat returns a function that calls with benchClients clients for benchLength.
+// The clients connect the first time.
+func repeat(r *replica, rev mcp.Revision, via func() http.RoundTripper, call func(context.Context, *client.Client, int) error) func(context.Context) (int, error) {
+	var clients []*client.Client
+	return func(ctx context.Context) (int, error) {
+		for len(clients) < benchClients {
+			c, err := dial(ctx, "http://"+r.addr+"/mcp", rev, via())
+			if err != nil {
+				return 0, err
+			}
+			clients = append(clients, c)
+		}
+		var n atomic.Int64
+		var failed atomic.Pointer[error]
+		var all sync.WaitGroup
+		end := time.Now().Add(benchLength)
+		for _, c := range clients {
+			all.Go(func() {
+				for i := 0; time.Now().Before(end); i++ {
+					if err := call(ctx, c, i); err != nil {
+						failed.Store(&err)
+						return
+					}
+					n.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if err := failed.Load(); err != nil {
+			return 0, *err
+		}
+		return int(n.Load()), nil
+	}
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
