@@ -82,15 +82,16 @@ func (s *Server) onStatus(now restart.Status) {
 		if needsUser(now.Err) != nil {
 			phase = NeedsLogin // tried again: the user may log in with another program
 		}
-		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; setStderr(st, now.Err) })
+		s.enter(phase, s.reason(now.Err), func(st *State) { st.Next = now.Delay; setStderr(st, now.Err) })
 	case restart.GaveUp:
-		s.enter(Failed, reason(now.Err), func(st *State) { setStderr(st, now.Err) })
+		s.enter(Failed, s.reason(now.Err), func(st *State) { setStderr(st, now.Err) })
 	case restart.Closed: // the caller of the keeper's Close sets the phase
 	}
 }
 
-// reason returns why a server is not ready, as a sentence for the user.
-func reason(err error) string {
+// reason returns why a server is not ready, as a sentence for the user, who reads it
+// on a page, in a terminal or in the log of a gateway.
+func (s *Server) reason(err error) string {
 	if err == nil {
 		return "it exited"
 	}
@@ -100,13 +101,20 @@ func reason(err error) string {
 	} else if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Op == "fork/exec" {
 		name, cause = missing.Path, missing.Err
 	}
+	then := "then restart the server."
+	switch {
+	case s.opts.KeepTrying:
+		then = "it is tried again by itself."
+	case s.opts.Once:
+		then = "then try again."
+	}
 	switch name = visible.Line(name); {
 	case errors.Is(cause, exec.ErrNotFound):
-		return fmt.Sprintf("Cannot start: no program named `%s` in PATH. Install it, or fix the name, and press Restart.", name)
+		return fmt.Sprintf("Cannot start: no program named `%s` in PATH. Install it, or fix the name; %s", name, then)
 	case errors.Is(cause, fs.ErrNotExist):
-		return fmt.Sprintf("Cannot start: `%s` does not exist. Fix the path and press Restart.", name)
+		return fmt.Sprintf("Cannot start: `%s` does not exist. Fix the path; %s", name, then)
 	case errors.Is(cause, fs.ErrPermission):
-		return fmt.Sprintf("Cannot start: `%s` is not executable. Run chmod +x on it and press Restart.", name)
+		return fmt.Sprintf("Cannot start: `%s` is not executable. Run chmod +x on it; %s", name, then)
 	}
 	return err.Error()
 }

@@ -145,18 +145,25 @@ func TestGivesUpAndRestarts(t *testing.T) {
 	echo(t, s, "after all")
 }
 
-// The state of a server whose program is missing says what to do about it.
+// The state of a server whose program is missing says what to do about it, in words
+// that are true where it runs.
 func TestMissingProgram(t *testing.T) {
 	for command, want := range map[string]string{
-		filepath.Join(t.TempDir(), "server"): "does not exist. Fix the path and press Restart.",
-		"no-such-program-here":               "Cannot start: no program named `no-such-program-here` in PATH",
+		filepath.Join(t.TempDir(), "server"): "does not exist. Fix the path; ",
+		"no-such-program-here":               "Cannot start: no program named `no-such-program-here` in PATH. Install it, or fix the name; ",
 	} {
-		e := entry(t, "good")
-		e.Command = command
-		s := start(t, e, func(o *Options) { o.Once = true })
-		eventually(t, "it has failed", func() bool { return s.State().Phase == Failed })
-		if why := s.State().Why; !strings.HasPrefix(why, "Cannot start: ") || !strings.Contains(why, want) {
-			t.Errorf("%s: the state says %q", command, why)
+		for then, set := range map[string]func(*Options){
+			"then try again.":              func(o *Options) { o.Once = true },
+			"it is tried again by itself.": func(o *Options) { o.KeepTrying = true },
+			"then restart the server.":     nil,
+		} {
+			e := entry(t, "good")
+			e.Command = command
+			s := start(t, e, set)
+			eventually(t, "it says why", func() bool { return s.State().Why != "" })
+			if why := s.State().Why; !strings.HasPrefix(why, "Cannot start: ") || !strings.HasSuffix(why, want+then) {
+				t.Errorf("%s: the state says %q", command, why)
+			}
 		}
 	}
 }

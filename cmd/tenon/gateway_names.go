@@ -71,11 +71,6 @@ func (g *gatewayRun) useSets(c config.Gateway, servers map[string]*gatewayServer
 	g.warnUnknown(c.Prompts, servers)
 	sets := make(map[string]mcp.Handler, len(c.Sets))
 	for _, name := range slices.Sorted(maps.Keys(c.Sets)) {
-		for _, server := range c.Sets[name].Servers {
-			if servers[server] == nil {
-				g.log.Warn("a set has a server that the gateway does not serve", "set", name, "server", server)
-			}
-		}
 		sets[name] = mcp.Chain(&g.head, gateway.Within(gateway.Set(c.Sets[name])))
 	}
 	g.sets.Store(&sets)

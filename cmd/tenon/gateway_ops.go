@@ -118,6 +118,7 @@ type gatewayStatus struct {
 	Servers  []gatewayServerStatus  `json:"servers"`
 	Callers  []gateway.CallerStatus `json:"callers"`
 	Cluster  *cluster.Status        `json:"cluster,omitempty"`
+	Warnings []string               `json:"warnings,omitempty"` // about the configuration and the audit log
 }
 
 type gatewayServerStatus struct {
@@ -215,7 +216,7 @@ func (g *gatewayRun) statusOf(s connect.State, routed gateway.ServerStatus) gate
 
 func (g *gatewayRun) status() gatewayStatus {
 	s := gatewayStatus{Version: version.String(), PID: os.Getpid(), Started: g.started, State: "running", InFlight: g.head.InFlight(),
-		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.observer.Callers(), Cluster: g.cluster.status()}
+		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.observer.Callers(), Cluster: g.cluster.status(), Warnings: g.statusWarnings()}
 	if g.router != nil {
 		s.Waiting = g.router.Waiting()
 	}

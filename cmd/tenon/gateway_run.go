@@ -44,8 +44,12 @@ type gatewayRun struct {
 	draining atomic.Bool
 
 	interrupted atomic.Bool // a person waits for the end
-	reloads     atomic.Int64
-	refused     atomic.Int64 // reloads of an invalid configuration
+
+	warnings atomic.Pointer[[]string]           // about the configuration
+	checking atomic.Pointer[context.CancelFunc] // ends the check of the configuration that runs
+	checks   sync.WaitGroup
+	reloads  atomic.Int64
+	refused  atomic.Int64 // reloads of an invalid configuration
 
 	applying sync.Mutex // one apply at a time
 
@@ -127,6 +131,7 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 	g.guard.closeUnless(guard)
 	g.guard = guard
 	g.pins.Store(guard.pins)
+	g.warn(c, next)
 	return nil
 }
 
@@ -332,6 +337,10 @@ func (g *gatewayRun) close() {
 	}
 	limit, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
+	if stop := g.checking.Load(); stop != nil {
+		(*stop)()
+	}
+	g.checks.Wait()
 	if err := g.tel.Close(limit); err != nil {
 		g.log.Warn("some telemetry was not exported", "error", err)
 	}

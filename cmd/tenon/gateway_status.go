@@ -135,7 +135,16 @@ func (p *program) printStatus(s *gatewayStatus) error {
 	if c := s.Cluster; c != nil && c.Error != "" {
 		fmt.Fprintf(w, "\nRedis does not answer: %s\n", visible.Line(c.Error))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i, text := range s.Warnings {
+		if i == 0 {
+			fmt.Fprintln(p.out)
+		}
+		fmt.Fprintln(p.out, "warning:", visible.Line(text))
+	}
+	return nil
 }
 
 // replicas returns the replicas of the gateway; none if it is alone.
