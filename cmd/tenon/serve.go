@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -22,6 +23,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/cluster/redis/redistasks"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/softclose"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
@@ -64,6 +67,7 @@ type serving struct {
 	announce func(url string) // called before the first request is served; may be nil
 
 	replica *cluster.Replica // nil means that there is one process
+	scope   string           // distinguishes servers of one cluster
 
 	sets     func(name string) mcp.Handler          // serves sets below the path; may be nil
 	mount    func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
@@ -77,6 +81,7 @@ type serving struct {
 
 func (p *program) serveCommand() *cobra.Command {
 	var v serving
+	var many clusterFlags
 	var about strings.Builder
 	for _, k := range builtin.Kinds() {
 		fmt.Fprintf(&about, "  %-6s %s  %s\n", k.Name, k.About, k.Usage)
@@ -95,7 +100,8 @@ serve HTTPS. GET /healthz responds with 200 while the server accepts calls. --ca
 publishes a server card at /mcp/server-card and lists it in
 /.well-known/ai-catalog.json, both for everybody. --tasks keeps the tasks of a
 server that has any in a file, so that they survive a restart; several processes
-may share it.
+may share it. --redis makes the server one of many replicas behind a load balancer,
+which share sessions and tasks in Redis: see docs/scale-out.md.
 Rejected requests and failures are logged to standard error.`,
 		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,7 +115,12 @@ Rejected requests and failures are logged to standard error.`,
 			if cmd.Flags().Changed("tasks") && v.tasks == "" {
 				return usagef("--tasks must name a file")
 			}
-			s, stop, err := v.open(args[0], query)
+			shared, err := p.joinServing(cmd.Context(), &v, &many, args[0])
+			if err != nil {
+				return err
+			}
+			defer shared.close()
+			s, stop, err := v.open(cmd.Context(), args[0], query, shared)
 			if err != nil {
 				return err
 			}
@@ -129,6 +140,7 @@ Rejected requests and failures are logged to standard error.`,
 	f := c.Flags()
 	f.StringVar(&v.http, "http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080")
 	f.StringVar(&v.tasks, "tasks", "", "keep tasks in this `file` (SQLite), made if there is none; default: in memory")
+	many.addReplica(f)
 	v.httpFlags(f)
 	return c
 }
@@ -150,38 +162,84 @@ func (v *serving) httpFlags(f *pflag.FlagSet) {
 	f.StringVar(&v.access, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
 }
 
-// open opens a builtin server, with its tasks in a file if that was asked for.
-// stop closes both.
-func (v *serving) open(name string, query url.Values) (s *server.Server, stop func(), err error) {
-	if v.tasks != "" && builtin.HasTasks(name) {
-		return v.openTasks(name, query)
+// joinServing joins the cluster that the flags name; nil means none.
+func (p *program) joinServing(ctx context.Context, v *serving, many *clusterFlags, name string) (*gatewayCluster, error) {
+	if v.http == "" {
+		if many.redis != "" || many.addr != "" || many.advertise != "" || many.secret != "" {
+			return nil, usagef("--redis and --cluster-… need --http")
+		}
+		return nil, nil // whatever the environment says
 	}
-	if s, err = builtin.Open(name, query); err != nil {
-		return nil, nil, usageError{err}
+	if v.tasks != "" && many.url() != "" {
+		return nil, usagef("--tasks and --redis exclude each other: replicas keep tasks in Redis")
 	}
-	if v.tasks != "" {
-		s.Close()
-		return nil, nil, usagef("--tasks: no tool of %q runs as a task", name)
-	}
-	return s, func() { s.Close() }, nil
+	shared, err := p.join(ctx, many, slog.Default())
+	v.replica, v.scope = shared.member(), "serve "+name
+	return shared, err
 }
 
-func (v *serving) openTasks(name string, query url.Values) (*server.Server, func(), error) {
-	store, err := taskstore.Open(v.tasks, nil)
+// open opens a builtin server, with its tasks in Redis or in a file if that was
+// asked for. stop closes both.
+func (v *serving) open(ctx context.Context, name string, query url.Values, shared *gatewayCluster) (s *server.Server, stop func(), err error) {
+	closeStore := func() error { return nil }
+	switch {
+	case builtin.HasTasks(name) && (shared != nil || v.tasks != ""):
+		s, closeStore, err = v.openTasks(ctx, name, query, shared)
+	default:
+		s, err = builtin.Open(name, query)
+		err = asUsage(err)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("--tasks: %w", err)
+		return nil, nil, err
+	}
+	stop = func() {
+		s.Close()
+		if err := closeStore(); err != nil {
+			slog.Error("close the store of tasks", "error", err)
+		}
+	}
+	switch {
+	case v.tasks != "" && !builtin.HasTasks(name):
+		err = usagef("--tasks: no tool of %q runs as a task", name)
+	case shared != nil:
+		err = s.ShareChanges(shared.replica.Topic(v.scope))
+	}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return s, stop, nil
+}
+
+// openTasks opens a builtin server and the store of its tasks.
+func (v *serving) openTasks(ctx context.Context, name string, query url.Values, shared *gatewayCluster) (*server.Server, func() error, error) {
+	var store interface {
+		tasks.Store
+		io.Closer
+	}
+	var err error
+	if shared != nil {
+		store, err = redistasks.New(ctx, shared.store)
+	} else if store, err = taskstore.Open(v.tasks, nil); err != nil {
+		err = fmt.Errorf("--tasks: %w", err)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	s, err := builtin.OpenTasks(name, query, store)
 	if err != nil {
 		store.Close()
 		return nil, nil, usageError{err}
 	}
-	return s, func() {
-		s.Close()
-		if err := store.Close(); err != nil {
-			slog.Error("close the file of tasks", "error", err)
-		}
-	}, nil
+	return s, store.Close, nil
+}
+
+// asUsage makes an error one of usage.
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
 }
 
 // options parses the option=value arguments of a builtin server.
@@ -274,7 +332,7 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 		}
 		return h
 	}
-	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Cluster: v.replica, Logger: log}
+	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Cluster: v.replica, Scope: v.scope, Logger: log}
 	h, err := streamable.NewHandler(s, o)
 	if err != nil {
 		return nil, usageError{err}

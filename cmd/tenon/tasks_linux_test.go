@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/ptytest"
+	"github.com/tenon-mcp/tenon/internal/redistest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -142,10 +143,34 @@ func TestGetTaskOfAToolThatFailed(t *testing.T) {
 	k.words(exitTool, "tasks get "+url+" "+id+" --format json", `"isError": true`)
 }
 
+// Replicas share their tasks: any of them knows a task, and when the one that
+// runs it is stopped, another goes on.
+func TestServedReplicasShareTasks(t *testing.T) {
+	shared := redistest.Start(t, nil).URL
+	k := newTasker(t)
+	a, first := serveDemo(t, "--http", "127.0.0.1:0", "--redis", shared)
+	b, _ := serveDemo(t, "--http", "127.0.0.1:0", "--redis", shared)
+	id := strings.TrimSpace(k.words(exitOK, "call "+a+" slow_report topic=tea seconds=3 --detach"))
+	k.words(exitOK, "tasks get "+b+" "+id, "working")
+	if err := first.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	first.Wait()
+	k.words(exitOK, "tasks wait "+b+" "+id, "Report on tea")
+	k.run(exitUsage, []string{"serve", "demo", "--redis", shared}, "err:--redis and --cluster-… need --http")
+	k.run(exitUsage, []string{"serve", "demo", "--http", "127.0.0.1:0", "--redis", shared, "--tasks", "x.db"}, "err:--tasks and --redis exclude each other")
+}
+
 // serveTasks starts tenon serve with tasks in a file.
 func serveTasks(t *testing.T, address, file string) (url string, cmd *exec.Cmd) {
 	t.Helper()
-	cmd = binary(t, "serve", "demo", "--http", address, "--tasks", file)
+	return serveDemo(t, "--http", address, "--tasks", file)
+}
+
+// serveDemo starts tenon serve demo with flags.
+func serveDemo(t *testing.T, flags ...string) (url string, cmd *exec.Cmd) {
+	t.Helper()
+	cmd = binary(t, append([]string{"serve", "demo"}, flags...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
