@@ -52,7 +52,7 @@ type Options struct {
 	Tokens tokens.Store
 
 	// Account separates the logins of several users in Tokens, as in
-	// [login.Options].
+	// [login.Options], and their tokens in Secrets.
 	Account string
 
 	// Subject returns the token of the user for whom the connection is made, for
@@ -74,8 +74,8 @@ type Options struct {
 	// only the state has the page.
 	OpenPage func(server, page string) error
 
-	// Secrets gets every token that is sent to the server, under the server's
-	// name. Its values and the secrets of the entry are removed from states and
+	// Secrets gets every token that is sent to the server, under the names of the
+	// server and of the Account. Its values and the secrets of the entry are removed from states and
 	// errors. Nil means an own set.
 	Secrets *redact.Values
 

@@ -500,3 +500,25 @@ func TestProxySetting(t *testing.T) {
 		}
 	}
 }
+
+// The tokens of many users of one server are all kept as secrets.
+func TestTokensOfUsersAreSecrets(t *testing.T) {
+	secrets := redact.New()
+	answer := roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("away") })
+	const users = 100
+	for i := range users {
+		s := &Server{entry: config.Server{Name: "x"}, opts: Options{Secrets: secrets, Account: fmt.Sprint("user-", i)}}
+		r := httptest.NewRequest("POST", "/", nil)
+		r.Header.Set("Authorization", fmt.Sprint("Bearer token-of-user-", i))
+		_, _ = tokenWatcher{s, answer}.RoundTrip(r)
+	}
+	for i := range users {
+		if got := secrets.Known(fmt.Sprint("token-of-user-", i, " ")); !strings.HasPrefix(got, redact.Mark) {
+			t.Errorf("user %d: %s", i, got)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

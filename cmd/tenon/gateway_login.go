@@ -175,7 +175,7 @@ func callerScope(entry config.Server) gateway.Scope {
 func (g *gatewayCredentials) dial(entry config.Server, o *connect.Options, who *mcp.Principal, guard mcp.Middleware) (mcp.Conn, error) {
 	switch {
 	case entry.OAuth.NeedsCallerToken():
-		o.Subject = g.callers.of(who)
+		o.Subject, o.Account = g.callers.of(who), gateway.GrantKey(who)
 	case entry.OAuth.OnBehalf():
 		return g.dialLogin(entry, o, who, guard)
 	}

@@ -223,7 +223,7 @@ func TestValues(t *testing.T) {
 	if got := v.Known("token-number-1 " + secret); got != Mark+" "+Mark || v.Changes() == before {
 		t.Errorf("got %q", got)
 	}
-	for i := range maxLearned {
+	for i := range maxOwned {
 		v.Add("login", "another-token-"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
 	if got := v.Known("token-number-1"); got != "token-number-1" {
@@ -237,7 +237,10 @@ func TestValues(t *testing.T) {
 
 // leaks reports whether a secret stands in a text in some spelling.
 func leaks(text, secret string) bool {
-	return slices.ContainsFunc(encodings(secret), func(s string) bool { return strings.Contains(text, s) })
+	return slices.ContainsFunc(forms, func(form func(string) string) bool {
+		s := form(secret)
+		return s != "" && strings.Contains(text, s)
+	})
 }
 
 // Whatever it is given, the result is as good JSON as before, and redacting it

@@ -1,17 +1,11 @@
 package redact
 
 import (
-	"cmp"
-	"encoding/base64"
-	"encoding/json"
-	"maps"
-	"net/url"
+	"container/list"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
 const (
@@ -23,9 +17,11 @@ const (
 	// minEncoded is the minimum length of a value that is hidden in base64.
 	minEncoded = 8
 
-	// maxLearned is the number of values of one owner that [Values.Add] keeps.
-	// Tokens are renewed, and old ones are useless.
-	maxLearned = 64
+	// maxOwned is the number of values of one owner that [Values.Add] keeps: tokens
+	// are renewed, and old ones are useless. maxLearned is the number of those of
+	// all owners.
+	maxOwned   = 64
+	maxLearned = 20_000
 )
 
 // common are values that occur in ordinary text. Hiding them would reveal them.
@@ -35,12 +31,23 @@ var common = setOf(`password passwd secret token bearer basic default localhost 
 // Values is a set of known secrets by owner. The zero value is empty and ready to
 // use; nil has no secrets. It is safe for concurrent use.
 type Values struct {
-	mu      sync.Mutex
-	set     map[string][]string // by owner, from Set
-	learned map[string][]string // by owner, from Add
-	find    atomic.Pointer[strings.Replacer]
-	search  atomic.Pointer[search]
 	changes atomic.Int64
+
+	mu      sync.Mutex
+	uses    map[string]int         // by secret: how often it is in set and learned
+	set     map[string][]string    // by owner, from Set
+	learned map[[2]string]*learned // by owner and secret, from Add
+	recent  list.List              // of *learned, the last one that was added first
+	owned   map[string]*list.List  // by owner: of *learned, in the same order
+
+	indexMu sync.RWMutex // locked after mu
+	index   index        // of the secrets in uses
+}
+
+// learned is a secret from Add, and where it is in the lists.
+type learned struct {
+	owner, secret string
+	recent, owned *list.Element
 }
 
 // New returns a set of secrets without an owner.
@@ -57,27 +64,83 @@ func (v *Values) Set(owner string, secrets []string) {
 	if v.set == nil {
 		v.set = map[string][]string{}
 	}
+	old := v.set[owner]
 	v.set[owner] = slices.Clone(secrets)
-	v.compile()
+	for _, secret := range secrets {
+		v.use(secret, 1)
+	}
+	for _, secret := range old {
+		v.use(secret, -1)
+	}
 }
 
-// Add adds a secret of an owner, such as the token of a login. It keeps the newest
-// 64.
+// Add adds a secret of an owner, such as the token of a user at a server. It keeps
+// the newest 64 of each owner, and the 20,000 of all owners that were added last;
+// adding one again counts.
 func (v *Values) Add(owner, secret string) {
 	if !findable(secret) {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	known := v.learned[owner]
-	if slices.Contains(known, secret) {
+	if l := v.learned[[2]string{owner, secret}]; l != nil {
+		v.recent.MoveToFront(l.recent)
+		v.owned[owner].MoveToFront(l.owned)
 		return
 	}
 	if v.learned == nil {
-		v.learned = map[string][]string{}
+		v.learned, v.owned = map[[2]string]*learned{}, map[string]*list.List{}
 	}
-	v.learned[owner] = append(slices.Clone(known[max(0, len(known)-maxLearned+1):]), secret)
-	v.compile()
+	own := v.owned[owner]
+	if own == nil {
+		own = list.New()
+		v.owned[owner] = own
+	}
+	l := &learned{owner: owner, secret: secret}
+	l.recent, l.owned = v.recent.PushFront(l), own.PushFront(l)
+	v.learned[[2]string{owner, secret}] = l
+	v.use(secret, 1)
+	if own.Len() > maxOwned {
+		v.forget(own.Back().Value.(*learned))
+	}
+	if v.recent.Len() > maxLearned {
+		v.forget(v.recent.Back().Value.(*learned))
+	}
+}
+
+// forget removes a secret from Add. The caller holds v.mu.
+func (v *Values) forget(l *learned) {
+	v.recent.Remove(l.recent)
+	own := v.owned[l.owner]
+	if own.Remove(l.owned); own.Len() == 0 {
+		delete(v.owned, l.owner)
+	}
+	delete(v.learned, [2]string{l.owner, l.secret})
+	v.use(l.secret, -1)
+}
+
+// use counts the uses of a secret: n is 1 or -1. The caller holds v.mu.
+func (v *Values) use(secret string, n int) {
+	if !findable(secret) {
+		return
+	}
+	if v.uses == nil {
+		v.uses = map[string]int{}
+	}
+	v.uses[secret] += n
+	first, last := n > 0 && v.uses[secret] == 1, v.uses[secret] == 0
+	if !first && !last {
+		return
+	}
+	v.indexMu.Lock()
+	defer v.indexMu.Unlock()
+	if first {
+		v.index.add(secret)
+	} else {
+		delete(v.uses, secret)
+		v.index.remove(secret)
+	}
+	v.changes.Add(1)
 }
 
 // Changes returns the number of changes of the set. After a change, text that was
@@ -92,95 +155,26 @@ func (v *Values) Changes() int64 {
 // Known returns a text without the known values, in all their encodings. It hides
 // nothing by its name; see [Values.Text].
 func (v *Values) Known(s string) string {
-	if v == nil {
+	if v == nil || len(s) < MinValue {
 		return s
 	}
-	if find := v.find.Load(); find != nil && len(s) >= MinValue {
-		return find.Replace(s)
-	}
-	return s
+	v.indexMu.RLock()
+	defer v.indexMu.RUnlock()
+	return v.index.replace(s)
 }
 
 // In reports whether data, as JSON or as text, contains a known value in one of
-// its encodings. It does not allocate.
+// its encodings.
 func (v *Values) In(data []byte) bool {
-	return v != nil && v.search.Load().in(data)
+	if v == nil || len(data) < MinValue {
+		return false
+	}
+	v.indexMu.RLock()
+	defer v.indexMu.RUnlock()
+	_, _, _, found := next(&v.index, data, 0)
+	return found
 }
 
 func findable(secret string) bool {
 	return len(secret) >= MinValue && !common[strings.ToLower(secret)]
-}
-
-// compile prepares the search. The caller holds v.mu.
-func (v *Values) compile() {
-	found := map[string]bool{}
-	for _, list := range []map[string][]string{v.set, v.learned} {
-		for _, secret := range slices.Concat(slices.Collect(maps.Values(list))...) {
-			if findable(secret) {
-				for _, s := range encodings(secret) {
-					found[s] = len(s) >= MinValue
-				}
-			}
-		}
-	}
-	// The longest first, because one may contain another.
-	all := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	var pairs, texts []string
-	for _, s := range all {
-		if found[s] {
-			pairs, texts = append(pairs, s, Mark), append(texts, s)
-		}
-	}
-	v.changes.Add(1)
-	v.search.Store(newSearch(texts))
-	if pairs == nil {
-		v.find.Store(nil)
-		return
-	}
-	v.find.Store(strings.NewReplacer(pairs...))
-}
-
-// encodings returns a secret as it is, and as in JSON, in a URL and in base64.
-func encodings(secret string) []string {
-	all := []string{secret, string(rawjson.AppendString(nil, secret))}
-	all[1] = all[1][1 : len(all[1])-1]
-	if quoted, err := json.Marshal(secret); err == nil { // also escapes <, > and &
-		all = append(all, strings.Trim(string(quoted), `"`))
-	}
-	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:]} {
-		all = append(all, escaped, lowerEscapes(escaped))
-	}
-	if len(secret) >= minEncoded {
-		all = append(all, inBase64(secret)...)
-	}
-	return all
-}
-
-// lowerEscapes replaces %2F by %2f.
-func lowerEscapes(s string) string {
-	b := []byte(s)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			copy(b[i+1:i+3], strings.ToLower(s[i+1:i+3]))
-			i += 2
-		}
-	}
-	return string(b)
-}
-
-// inBase64 returns the substrings of which base64 of any text that contains the
-// secret has one: one for each offset in a group of three bytes, without the
-// characters that depend on neighbouring bytes.
-func inBase64(secret string) []string {
-	var all []string
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		all = append(all, enc.EncodeToString([]byte(secret)))
-		for before := range 3 {
-			text := enc.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
-			from := (before*8 + 5) / 6 // characters with bits of preceding bytes
-			to := (before + len(secret)) * 8 / 6
-			all = append(all, text[from:to])
-		}
-	}
-	return all
 }
