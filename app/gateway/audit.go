@@ -116,6 +116,7 @@ type trail struct {
 	feature  feature
 	decision decision
 	decided  bool
+	scope    scope // see withScope
 }
 
 type trailKey struct{}

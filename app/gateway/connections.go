@@ -136,6 +136,18 @@ func (u *upstream) all() []*upstream {
 	return all
 }
 
+// connections returns the connection of a caller, if there is one, and all
+// connections for nil. They are not in use.
+func (u *upstream) connections(c *mcp.Caller) []*upstream {
+	if c == nil {
+		return u.all()
+	}
+	if one := u.known(c); one != nil {
+		return []*upstream{one}
+	}
+	return nil
+}
+
 // release ends the use of a connection that of returned.
 func (u *upstream) release() {
 	if u.in != nil {

@@ -32,6 +32,7 @@ type own struct {
 	closed atomic.Bool
 	calls  atomic.Int32
 	notify atomic.Pointer[func(mcp.Notification)] // of the last subscription
+	update atomic.Pointer[func(mcp.Notification)] // of the last subscription to resources
 	ended  context.CancelFunc
 }
 
@@ -53,6 +54,9 @@ func (d *dialled) dial(_ context.Context, c mcp.Caller) (mcp.Conn, error) {
 		listen: func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			ack(c)
 			one.notify.Store(&c.OnNotification)
+			if strings.Contains(string(c.Params), "resourceSubscriptions") {
+				one.update.Store(&c.OnNotification)
+			}
 			select {
 			case <-ctx.Done():
 				return mcp.Result{}, ctx.Err()

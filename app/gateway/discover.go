@@ -50,12 +50,12 @@ func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	}}
 	all := r.table.Load().of(ctx, &c.Caller)
 	defer releaseAll(all)
+	all = contactable(ctx, all)
 	settle(ctx, all)
-	sel := selectionOf(ctx)
 	var parts []string
 	for _, u := range all {
 		found := u.discovered()
-		if found == nil || !sel.involves(u) || !mayUseServer(ctx, u.name) {
+		if found == nil {
 			continue
 		}
 		addCapabilities(&d.Capabilities, &found.Capabilities)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -153,16 +154,19 @@ func (l *limiter) admit(ctx context.Context, c *mcp.Call) (end func(), err error
 	}
 	var room [4]Bucket
 	buckets := room[:0]
-	t, name, named := featureOf(ctx, c, l.names)
+	var t feature
+	name, named := "", false
+	if slices.ContainsFunc(limits, (*Limit).needsName) {
+		t, name, named = featureOf(ctx, c, l.names)
+	}
 	counted, checked := t, false
 	for _, limit := range limits {
-		everything := limit.isWhole() && limit.Server == ""
-		if !everything && (!named || !limit.about(t, false)) {
+		if !limit.isEverything() && (!named || !limit.about(t, false)) {
 			continue
 		}
 		if limit.Per == PerTool && !checked {
 			checked = true
-			if !named || !isCoreKind(t.kind) || !isListed(ctx, l.names, t.kind, name) {
+			if !named || !isCoreKind(t.kind) || !isListed(ctx, &c.Caller, l.names, t.kind, name) {
 				counted.own = "" // a client may invent names: those are counted together
 			}
 		}
@@ -183,6 +187,12 @@ func (l *limiter) admit(ctx context.Context, c *mcp.Call) (end func(), err error
 	}
 	return end, nil
 }
+
+// isEverything reports whether the limit is about all requests.
+func (l *Limit) isEverything() bool { return l.isWhole() && l.Server == "" }
+
+// needsName reports whether the limit depends on what a call uses.
+func (l *Limit) needsName() bool { return !l.isEverything() || l.Per == PerTool }
 
 // failurePause is when a caller may try again after something of the gateway
 // failed.
@@ -206,7 +216,7 @@ func featureOf(ctx context.Context, c *mcp.Call, names Resolver) (t feature, nam
 	if !ok {
 		return feature{}, "", false
 	}
-	server, own, ok := names.Resolve(ctx, kind, name)
+	server, own, ok := names.Resolve(ctx, &c.Caller, kind, name)
 	if !ok {
 		return feature{kind: kind, own: name}, name, false
 	}

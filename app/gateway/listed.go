@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A Lister is a [Resolver] that also knows which names servers list. A name that
@@ -11,33 +12,36 @@ import (
 // is one.
 type Lister interface {
 	Resolver
-	// Lists reports whether a server lists a name that clients use. It may wait
-	// for the list of the server, once.
-	Lists(ctx context.Context, kind, name string) bool
+	// Lists reports whether a server lists a name to a caller. It may wait for the
+	// list of the server, once.
+	Lists(ctx context.Context, c *mcp.Caller, kind, name string) bool
 }
 
 // isListed reports whether a name is listed. Without a Lister that is not known,
 // and counts as true.
-func isListed(ctx context.Context, names Resolver, kind, name string) bool {
+func isListed(ctx context.Context, c *mcp.Caller, names Resolver, kind, name string) bool {
 	l, ok := names.(Lister)
-	return !ok || l.Lists(ctx, kind, name)
+	return !ok || l.Lists(ctx, c, kind, name)
 }
 
-// Lists implements [Lister]. Of a server with connections of its callers it
-// reports whether one of the open connections lists the name.
-func (r *Router) Lists(ctx context.Context, kind, name string) bool {
+// Lists implements [Lister]. It does not open a connection of the caller, without
+// which a server with connections of callers lists nothing.
+func (r *Router) Lists(ctx context.Context, c *mcp.Caller, kind, name string) bool {
 	t := r.table.Load()
-	u, _, ok := t.inward(ctx, kind, name)
-	if !ok {
+	u, _, ok := t.inward(ctx, c, kind, name)
+	if !ok || !mayContact(ctx, u) {
 		return false
 	}
-	all := u.all()
+	all := u.connections(c)
 	for _, l := range lists {
 		if k, _ := itemName(l); k != kind {
 			continue
 		}
 		if listedIn(all, l, name) {
 			return true
+		}
+		if c == nil && u.pool != nil {
+			return false // the caller of none of them is known
 		}
 		t.read(ctx, all, l)
 		return listedIn(all, l, name)

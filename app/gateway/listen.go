@@ -30,7 +30,7 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 	wants := in.Notifications
 	local := mcp.SubscriptionFilter{ToolsListChanged: wants.ToolsListChanged, PromptsListChanged: wants.PromptsListChanged, ResourcesListChanged: wants.ResourcesListChanged}
-	parts, err := r.split(ctx, c.Params)
+	parts, err := r.split(ctx, c)
 	if err != nil {
 		return mcp.Result{}, err
 	}
@@ -99,11 +99,11 @@ func acknowledgement(f mcp.SubscriptionFilter) (mcp.Notification, error) {
 
 // split returns the parameters that each server gets, without the changes of
 // lists.
-func (r *Router) split(ctx context.Context, params json.RawMessage) (map[*upstream]json.RawMessage, error) {
+func (r *Router) split(ctx context.Context, c *mcp.Call) (map[*upstream]json.RawMessage, error) {
 	// Which servers are there?
 	named := map[*upstream]bool{}
-	_, err := protocol.RenameNames(mcp.MethodSubscriptionsListen, mcp.InParams, "", params, func(kind, name string) (string, error) {
-		if u, _, ok := r.inward(ctx, kind, name); ok {
+	_, err := protocol.RenameNames(mcp.MethodSubscriptionsListen, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
+		if u, _, ok := r.inward(ctx, &c.Caller, kind, name); ok {
 			named[u] = true
 		}
 		return name, nil
@@ -113,7 +113,7 @@ func (r *Router) split(ctx context.Context, params json.RawMessage) (map[*upstre
 	}
 	parts := make(map[*upstream]json.RawMessage, len(named))
 	for u := range named {
-		if parts[u], err = r.partOf(ctx, u, params); err != nil {
+		if parts[u], err = r.partOf(ctx, u, c); err != nil {
 			return nil, err
 		}
 	}
@@ -124,9 +124,9 @@ func (r *Router) split(ctx context.Context, params json.RawMessage) (map[*upstre
 const notOurs = "\x00"
 
 // partOf returns the parameters with only the names of u.
-func (r *Router) partOf(ctx context.Context, u *upstream, params json.RawMessage) (json.RawMessage, error) {
-	own, err := protocol.RenameNames(mcp.MethodSubscriptionsListen, mcp.InParams, "", params, func(kind, name string) (string, error) {
-		if to, own, ok := r.inward(ctx, kind, name); ok && to == u {
+func (r *Router) partOf(ctx context.Context, u *upstream, c *mcp.Call) (json.RawMessage, error) {
+	own, err := protocol.RenameNames(mcp.MethodSubscriptionsListen, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
+		if to, own, ok := r.inward(ctx, &c.Caller, kind, name); ok && to == u {
 			return own, nil
 		}
 		return notOurs, nil
@@ -229,7 +229,7 @@ type follower struct {
 func (f *follower) run(ctx context.Context) {
 	for wait := firstRetry; ctx.Err() == nil; wait = min(2*wait, lastRetry) {
 		u := f.r.table.Load().byKey[f.key]
-		if u == nil { // removed: it may come back
+		if u == nil || !mayContact(ctx, u) { // removed, or denied by new rules: it may come back
 			pause(ctx, wait)
 			continue
 		}

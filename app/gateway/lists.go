@@ -148,7 +148,7 @@ func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result,
 	t := r.table.Load()
 	all := t.of(ctx, &c.Caller)
 	defer releaseAll(all)
-	t.read(ctx, all, l)
+	t.read(ctx, contactable(ctx, all), l)
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err
 	}
@@ -309,6 +309,9 @@ func (u *upstream) current(l listKind) (items []byte, version int) {
 		return nil, -1 // what it had cannot be used
 	}
 	known := u.lists[l.method]
+	if known == nil {
+		return nil, 0 // never read
+	}
 	return known.items, known.version
 }
 
@@ -412,6 +415,7 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	}
 	all := r.table.Load().of(ctx, &c.Caller)
 	defer releaseAll(all)
+	all = contactable(ctx, all)
 	settle(ctx, all)
 	ctx, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
 	defer cancel()
@@ -420,7 +424,7 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	sel := selectionOf(ctx)
 	for _, u := range all {
 		found := u.discovered()
-		if found == nil || found.Capabilities.Extensions[extension] == nil || !sel.involves(u) || !u.inUse.acquire() {
+		if found == nil || found.Capabilities.Extensions[extension] == nil || !u.inUse.acquire() {
 			continue
 		}
 		p := newPages(u, l)

@@ -101,10 +101,13 @@ func (m *Match) about(t feature, allow bool) bool {
 	case protocol.KindURI:
 		return m.Resource != "" && rulematch.URI(m.Resource, t.own, allow)
 	case protocol.KindTemplate:
-		if m.Resource == "" || rulematch.Glob(m.Resource, t.own) {
-			return m.Resource != ""
+		switch {
+		case m.Resource == "":
+			return false
+		case allow:
+			return rulematch.Glob(m.Resource, t.own) || mayOverlap(m.Resource, t.own)
 		}
-		return allow && mayOverlap(m.Resource, t.own)
+		return rulematch.URI(m.Resource, t.own, false)
 	}
 	return false
 }

@@ -68,11 +68,11 @@ var sharedSchemes = []string{"ui://", "skill://"}
 
 const idSeparator = "__"
 
-// prefix returns what the names of the server's tools and prompts begin with, if
-// no Override changes them.
-func (u *upstream) prefix() string {
+// prefixOf returns what the names of a server's tools and prompts begin with, if no
+// Override changes them.
+func prefixOf(name string) string {
 	const shortest = 14 // what a long name of a tool leaves of the server's
-	server, _, _ := strings.Cut(toolname.Join(u.name, "x", 0), "__x")
+	server, _, _ := strings.Cut(toolname.Join(name, "x", 0), "__x")
 	if len(server) > shortest {
 		return server[:shortest]
 	}
@@ -81,15 +81,15 @@ func (u *upstream) prefix() string {
 
 // inward returns the server that a name belongs to and the name that the server
 // has for it. ok is false if there is none, or if it is not in the set that the
-// call is limited to. It may wait for lists of servers; see inwardName.
-func (r *Router) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
-	return r.table.Load().inward(ctx, kind, name)
+// call is limited to. It may read lists of servers; see ofName.
+func (r *Router) inward(ctx context.Context, c *mcp.Caller, kind, name string) (u *upstream, own string, ok bool) {
+	return r.table.Load().inward(ctx, c, kind, name)
 }
 
-func (t *table) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+func (t *table) inward(ctx context.Context, c *mcp.Caller, kind, name string) (u *upstream, own string, ok bool) {
 	switch kind {
 	case protocol.KindTool, protocol.KindPrompt:
-		u, own, ok = t.inwardName(ctx, kind, name)
+		u, own, ok = t.inwardName(ctx, c, kind, name)
 	case protocol.KindURI, protocol.KindTemplate:
 		u, own, ok = t.inwardURI(name)
 	default:
@@ -108,17 +108,20 @@ func (t *table) inwardURI(name string) (u *upstream, own string, ok bool) {
 		}
 	}
 	key, uri, found := strings.Cut(name, "+")
+	if slices.ContainsFunc(sharedSchemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme) }) {
+		return nil, "", false // another spelling of a name that has its own form
+	}
 	return t.byKey[key], uri, found
 }
 
 // inwardName finds the server of a tool or prompt.
-func (t *table) inwardName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+func (t *table) inwardName(ctx context.Context, c *mcp.Caller, kind, name string) (u *upstream, own string, ok bool) {
 	o := t.r.overridesOf(kind)
 	key, renamed := o.renamed[name]
 	if renamed {
-		u, own, ok = t.ofKey(ctx, kind, key)
+		u, own, ok = t.ofKey(ctx, c, kind, key)
 	} else {
-		u, own, ok = t.ofName(ctx, kind, name)
+		u, own, ok = t.ofName(ctx, c, kind, name)
 	}
 	if !ok {
 		return nil, "", false
@@ -128,9 +131,11 @@ func (t *table) inwardName(ctx context.Context, kind, name string) (u *upstream,
 }
 
 // ofName finds the server of a tool or prompt by the name that it has without an
-// Override. Most names say it; a shortened name is looked up in the lists, which
-// are read first if necessary.
-func (t *table) ofName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
+// Override. Most names say it; a shortened name is looked up in the lists that the
+// caller gets. If it is in none, those of the servers that may have it are read,
+// also if the caller has no connection any more. A nil caller stands for all, and
+// nothing is read.
+func (t *table) ofName(ctx context.Context, c *mcp.Caller, kind, name string) (u *upstream, own string, ok bool) {
 	if server, own, ok := toolname.Split(name); ok {
 		i, found := slices.BinarySearchFunc(t.upstreams, server, func(u *upstream, s string) int { return strings.Compare(u.name, s) })
 		if !found {
@@ -141,23 +146,23 @@ func (t *table) ofName(ctx context.Context, kind, name string) (u *upstream, own
 	if !toolname.HasDigest(name) {
 		return nil, "", false
 	}
-	if u, own, ok := t.shortened(kind, name); ok {
-		return u, own, true
+	if u, own, ok := t.shortened(c, kind, name); ok || c == nil {
+		return u, own, ok
 	}
-	all := t.of(ctx, callerOf(ctx))
+	all := connect(c, t.upstreams, func(u *upstream) bool { return strings.HasPrefix(name, u.prefix) && mayContact(ctx, u) })
 	defer releaseAll(all)
 	for _, l := range lists {
 		if l.kind == kind {
 			t.read(ctx, all, l)
 		}
 	}
-	return t.shortened(kind, name)
+	return t.shortened(c, kind, name)
 }
 
 // ofKey is like ofName for the key of an Override, which may also have the names
 // of the server and of its tool or prompt in full.
-func (t *table) ofKey(ctx context.Context, kind, key string) (u *upstream, own string, ok bool) {
-	if u, own, ok = t.ofName(ctx, kind, key); ok {
+func (t *table) ofKey(ctx context.Context, c *mcp.Caller, kind, key string) (u *upstream, own string, ok bool) {
+	if u, own, ok = t.ofName(ctx, c, kind, key); ok {
 		return u, own, true
 	}
 	for _, s := range t.upstreams {
@@ -168,12 +173,12 @@ func (t *table) ofKey(ctx context.Context, kind, key string) (u *upstream, own s
 	return u, own, ok
 }
 
-// shortened finds a shortened name in the lists. If two servers have it, neither
-// gets the call: digests are short enough that a server could look for one that
-// another server has.
-func (t *table) shortened(kind, name string) (of *upstream, own string, ok bool) {
+// shortened finds a shortened name in the lists that a caller gets; nil stands for
+// all callers. If two servers have it, neither gets the call: digests are short
+// enough that a server could look for one that another server has.
+func (t *table) shortened(c *mcp.Caller, kind, name string) (of *upstream, own string, ok bool) {
 	for _, u := range t.upstreams {
-		for _, one := range u.all() {
+		for _, one := range u.connections(c) {
 			its, has := one.shortened(kind, name)
 			if !has || of == u && own == its {
 				continue
@@ -210,7 +215,7 @@ func (r *Router) errorFor(ctx context.Context, u *upstream, c *mcp.Call, err err
 	}
 	changed := *e
 	_, _ = protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
-		_, own, ok := r.inward(ctx, kind, name)
+		_, own, ok := r.inward(ctx, &c.Caller, kind, name)
 		switch {
 		case !ok || own == "":
 		case kind == protocol.KindURI || kind == protocol.KindTemplate:
@@ -233,13 +238,17 @@ func (r *Router) errorFor(ctx context.Context, u *upstream, c *mcp.Call, err err
 // A Resolver says which server a name that clients use belongs to, and how that
 // server calls it. Kind is a kind of name of package internal/protocol, such as
 // "tool". The links of a gateway need one to decide by server; a [Router] is one.
+//
+// Names may differ between callers, and a lookup may read lists of servers. With a
+// nil caller it does not: then it says what is known of any caller, which is good
+// for displays only.
 type Resolver interface {
-	Resolve(ctx context.Context, kind, name string) (server, own string, ok bool)
+	Resolve(ctx context.Context, c *mcp.Caller, kind, name string) (server, own string, ok bool)
 }
 
 // Resolve implements [Resolver].
-func (r *Router) Resolve(ctx context.Context, kind, name string) (server, own string, ok bool) {
-	u, own, ok := r.inward(ctx, kind, name)
+func (r *Router) Resolve(ctx context.Context, c *mcp.Caller, kind, name string) (server, own string, ok bool) {
+	u, own, ok := r.inward(ctx, c, kind, name)
 	if !ok {
 		return "", "", false
 	}

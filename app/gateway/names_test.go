@@ -76,7 +76,7 @@ func FuzzNames(f *testing.F) {
 					if kind == protocol.KindTool && !validName.MatchString(out) {
 						t.Fatalf("the name %q of %q is not valid", out, is)
 					}
-					server, back, ok := r.Resolve(t.Context(), kind, out)
+					server, back, ok := r.Resolve(t.Context(), &mcp.Caller{}, kind, out)
 					if !ok || server != u.name || back != own {
 						t.Fatalf("the %s %q of %q leads to %q of %q, %v", kind, out, is, back, server, ok)
 					}
@@ -94,10 +94,10 @@ func TestNoServerTakesOverAName(t *testing.T) {
 	if err != nil || strings.Count(list, `"bank__pay"`) != 1 {
 		t.Errorf("%s, %v", list, err)
 	}
-	if server, own, ok := r.Resolve(t.Context(), protocol.KindTool, "bank__pay"); !ok || server != "bank" || own != "pay" {
+	if server, own, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, "bank__pay"); !ok || server != "bank" || own != "pay" {
 		t.Errorf("bank__pay leads to %q of %q, %v", own, server, ok)
 	}
-	if server, own, ok := r.Resolve(t.Context(), protocol.KindTool, "evil__bank__pay"); !ok || server != "evil" || own != "bank__pay" {
+	if server, own, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, "evil__bank__pay"); !ok || server != "evil" || own != "bank__pay" {
 		t.Errorf("evil__bank__pay leads to %q of %q, %v", own, server, ok)
 	}
 }
@@ -181,7 +181,7 @@ func TestLinksInResults(t *testing.T) {
 				}
 			}
 			wantTools(t, r, `{"name":"s__t","_meta":{"ui":{"resourceUri":"`+want+`"},"ui/resourceUri":"`+want+`"}}`)
-			if _, back, ok := r.Resolve(t.Context(), protocol.KindURI, want); !ok || back != own {
+			if _, back, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindURI, want); !ok || back != own {
 				t.Errorf("%s leads to %q", want, back)
 			}
 		})

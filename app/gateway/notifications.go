@@ -49,11 +49,10 @@ func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	if !isForServers(c) {
 		return mcp.Result{}, nil
 	}
-	sel := selectionOf(ctx)
 	var all sync.WaitGroup
 	for _, u := range r.table.Load().upstreams {
 		one := u.known(&c.Caller)
-		if one != nil && one.state() == connected && sel.involves(u) && mayUseServer(ctx, u.name) {
+		if one != nil && one.state() == connected && mayContact(ctx, u) {
 			all.Go(func() {
 				limit, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
 				defer cancel()

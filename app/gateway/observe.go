@@ -315,13 +315,11 @@ func (o *Observer) Calls(names Resolver) []CallStatus {
 		all = append(all, CallStatus{Seq: seq, Client: c.caller.client, Principal: c.caller.principal, Method: c.method, Name: c.name, Start: c.start, Duration: c.took, Outcome: c.outcome, Error: c.err, Server: c.kind})
 	}
 	o.mu.Unlock()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // do not wait for lists
 	for i := range all {
 		kind := all[i].Server
 		all[i].Server = ""
 		if kind != "" && names != nil {
-			all[i].Server, _, _ = names.Resolve(ctx, kind, all[i].Name)
+			all[i].Server, _, _ = names.Resolve(context.Background(), nil, kind, all[i].Name)
 		}
 	}
 	return all

@@ -59,7 +59,7 @@ func TestObserverShowsCallersAndCalls(t *testing.T) {
 
 type resolver func(kind, name string) (string, string, bool)
 
-func (r resolver) Resolve(_ context.Context, kind, name string) (string, string, bool) {
+func (r resolver) Resolve(_ context.Context, _ *mcp.Caller, kind, name string) (string, string, bool) {
 	return r(kind, name)
 }
 

@@ -33,7 +33,7 @@ func TestOverrides(t *testing.T) {
 			if err != nil || got != `{"got":{"name":"`+own+`"}}` {
 				t.Errorf("%s: %s, %v", name, got, err)
 			}
-			if _, got, ok := r.Resolve(t.Context(), protocol.KindTool, name); !ok || got != own {
+			if _, got, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, name); !ok || got != own {
 				t.Errorf("%s is resolved as %q, %v", name, got, ok)
 			}
 		}
@@ -41,7 +41,7 @@ func TestOverrides(t *testing.T) {
 			if got, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"`+name+`"}`); err == nil || !strings.Contains(err.Error(), "unknown tool") {
 				t.Errorf("%s: %s, %v", name, got, err)
 			}
-			if _, _, ok := r.Resolve(t.Context(), protocol.KindTool, name); ok {
+			if _, _, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, name); ok {
 				t.Errorf("%s is resolved", name)
 			}
 		}
@@ -74,7 +74,7 @@ func TestLaterToolDoesNotTakeARename(t *testing.T) {
 		r.table.Load().upstreams[1].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
 		synctest.Wait()
 		wantTools(t, r, `{"name":"sql__run"},{"name":"sql__stop"}`)
-		if server, own, ok := r.Resolve(t.Context(), protocol.KindTool, "sql__run"); !ok || server != "notes" || own != "add" {
+		if server, own, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, "sql__run"); !ok || server != "notes" || own != "add" {
 			t.Errorf("sql__run is %q of %q", own, server)
 		}
 	})

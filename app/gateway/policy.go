@@ -64,10 +64,20 @@ type PolicyOptions struct {
 // Names says whose the names in calls are; nil means that they are those of a
 // single server without a name. Decisions depend on the body of a call, never on
 // its headers.
+//
+// A [PolicySwitch] is a Policy whose rules can be replaced.
 func Policy(rules []Rule, names Resolver, o *PolicyOptions) mcp.Middleware {
 	if len(rules) == 0 {
 		return func(next mcp.Handler) mcp.Handler { return next }
 	}
+	s := &PolicySwitch{}
+	s.Set(NewRuleSet(rules, names, o))
+	return s.Middleware
+}
+
+// NewRuleSet returns the rules of a [PolicySwitch]; the parameters are those of
+// [Policy].
+func NewRuleSet(rules []Rule, names Resolver, o *PolicyOptions) *RuleSet {
 	if names == nil {
 		names = OneServer("")
 	}
@@ -75,17 +85,16 @@ func Policy(rules []Rule, names Resolver, o *PolicyOptions) mcp.Middleware {
 	for i := range rules {
 		rules[i].text = rules[i].encode()
 	}
-	p := &policy{rules: rules, names: names, alike: map[string]*rights{}, lists: map[listKey]filteredList{}}
+	p := &RuleSet{rules: rules, names: names, alike: map[string]*rights{}, lists: map[listKey]filteredList{}}
 	if o != nil {
 		p.callers.claim = o.GroupClaim
 	}
 	p.callers.build = p.rightsOf
-	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) { return p.serve(ctx, c, next) })
-	}
+	return p
 }
 
-type policy struct {
+// A RuleSet has the rules of a [Policy] and what was decided by them.
+type RuleSet struct {
 	rules   []Rule
 	names   Resolver
 	callers subjects[*rights]
@@ -98,7 +107,7 @@ type policy struct {
 
 // rightsOf returns the rights of a caller. Callers to whom the same rules apply
 // share them.
-func (p *policy) rightsOf(who *identity) *rights {
+func (p *RuleSet) rightsOf(who *identity) *rights {
 	var key []byte
 	r := &rights{verdicts: map[feature]*verdict{}}
 	for i := range p.rules {
@@ -120,7 +129,7 @@ func (p *policy) rightsOf(who *identity) *rights {
 }
 
 // serve decides about a call.
-func (p *policy) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
+func (p *RuleSet) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
 	r := p.callers.of(c.Caller.Principal)
 	switch {
 	case c.IsNotification, c.Method == mcp.MethodDiscover:
@@ -133,7 +142,7 @@ func (p *policy) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.
 	if l, ok := listOf(c.Method); ok {
 		res, err := next.Serve(ctx, c)
 		if err == nil {
-			res = p.filter(ctx, r, l, res)
+			res = p.filter(ctx, c, r, l, res)
 		}
 		return res, err
 	}
@@ -144,7 +153,7 @@ func (p *policy) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.
 }
 
 // check returns an error unless the caller may use all that a call names.
-func (p *policy) check(ctx context.Context, c *mcp.Call, r *rights) error {
+func (p *RuleSet) check(ctx context.Context, c *mcp.Call, r *rights) error {
 	kind, member := namedBy(c.Method)
 	if member != "" {
 		name, ok := rawjson.String(rawjson.Lookup(c.Params, member))
@@ -228,8 +237,8 @@ func ambiguousNames(method string) error {
 }
 
 // checkName returns an error unless the caller may use a name.
-func (p *policy) checkName(ctx context.Context, c *mcp.Call, r *rights, kind, name string) error {
-	server, own, ok := p.names.Resolve(ctx, kind, name)
+func (p *RuleSet) checkName(ctx context.Context, c *mcp.Call, r *rights, kind, name string) error {
+	server, own, ok := p.names.Resolve(ctx, &c.Caller, kind, name)
 	if !ok {
 		noteDecision(ctx, feature{kind: kind, own: name}, decision{})
 		return unknown(kind, name)
@@ -395,7 +404,7 @@ const maxLists = 64 << 20
 
 // filter removes from a list what the caller may not use. It keeps the results,
 // since lists are asked for more often than they change.
-func (p *policy) filter(ctx context.Context, r *rights, l listKind, res mcp.Result) mcp.Result {
+func (p *RuleSet) filter(ctx context.Context, c *mcp.Call, r *rights, l listKind, res mcp.Result) mcp.Result {
 	if len(res.Body) == 0 {
 		return res
 	}
@@ -407,7 +416,7 @@ func (p *policy) filter(ctx context.Context, r *rights, l listKind, res mcp.Resu
 		return filtered(res, known.body)
 	}
 	body := rawjson.RewriteMember(res.Body, l.member, func(items []byte) []byte {
-		return keepItems(items, func(item []byte) bool { return p.mayList(ctx, r, l, item) })
+		return keepItems(items, func(item []byte) bool { return p.mayList(ctx, c, r, l, item) })
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -449,17 +458,17 @@ func keepItems(array []byte, keep func(item []byte) bool) []byte {
 }
 
 // mayList reports whether the caller may use an item of a list.
-func (p *policy) mayList(ctx context.Context, r *rights, l listKind, item []byte) bool {
+func (p *RuleSet) mayList(ctx context.Context, c *mcp.Call, r *rights, l listKind, item []byte) bool {
 	kind, member := itemName(l)
 	name, ok := rawjson.String(rawjson.Lookup(item, member))
 	if !ok {
 		return false
 	}
-	return p.maySee(ctx, r, kind, name)
+	return p.maySee(ctx, c, r, kind, name)
 }
 
-func (p *policy) maySee(ctx context.Context, r *rights, kind, name string) bool {
-	server, own, ok := p.names.Resolve(ctx, kind, name)
+func (p *RuleSet) maySee(ctx context.Context, c *mcp.Call, r *rights, kind, name string) bool {
+	server, own, ok := p.names.Resolve(ctx, &c.Caller, kind, name)
 	return ok && r.verdict(feature{kind, server, own}).isListed()
 }
 
@@ -484,6 +493,6 @@ func itemName(l listKind) (kind, member string) {
 }
 
 // Resolve implements [Resolver].
-func (s oneServer) Resolve(_ context.Context, _, name string) (server, own string, ok bool) {
+func (s oneServer) Resolve(_ context.Context, _ *mcp.Caller, _, name string) (server, own string, ok bool) {
 	return string(s), name, true
 }

@@ -9,18 +9,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// rightsKey is the key of the caller's rights in the context of a call.
-type rightsKey struct{}
-
-// mayUseServer reports whether the caller may use anything of a server.
-func mayUseServer(ctx context.Context, server string) bool {
-	r, ok := ctx.Value(rightsKey{}).(*rights)
-	return !ok || r.mayUse(server, "")
-}
-
 // within serves server/discover, and passes on notifications of the client. The
 // Router leaves out the servers of which the caller may use nothing.
-func (p *policy) within(ctx context.Context, c *mcp.Call, r *rights, next mcp.Handler) (mcp.Result, error) {
+func (p *RuleSet) within(ctx context.Context, c *mcp.Call, r *rights, next mcp.Handler) (mcp.Result, error) {
 	if one, ok := p.names.(oneServer); ok && !r.mayUse(string(one), "") {
 		if c.IsNotification {
 			return mcp.Result{}, nil
@@ -29,36 +20,47 @@ func (p *policy) within(ctx context.Context, c *mcp.Call, r *rights, next mcp.Ha
 		res.Body = rawjson.RewriteMember(res.Body, "instructions", func([]byte) []byte { return nil })
 		return filtered(res, res.Body), err
 	}
-	res, err := next.Serve(context.WithValue(ctx, rightsKey{}, r), c)
+	res, err := next.Serve(ctx, c)
 	return filtered(res, res.Body), err
 }
 
 // listen serves subscriptions/listen without what the caller may not use, as if it
 // did not exist.
-func (p *policy) listen(ctx context.Context, c *mcp.Call, r *rights, next mcp.Handler) (mcp.Result, error) {
+func (p *RuleSet) listen(ctx context.Context, c *mcp.Call, r *rights, next mcp.Handler) (mcp.Result, error) {
 	onward := *c
 	var err error
 	if onward.Params, err = p.reduced(ctx, c, r); err != nil {
 		return mcp.Result{}, err
 	}
-	if c.OnNotification != nil {
-		onward.OnNotification = func(n mcp.Notification) {
-			if n.Method == mcp.NotificationResourceUpdated {
-				uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-				if !p.maySee(ctx, r, protocol.KindURI, uri) {
-					return
-				}
-			}
-			c.OnNotification(n)
-		}
-	}
 	return next.Serve(ctx, &onward)
+}
+
+// mayReceive reports whether a subscriber may get a notification.
+func (p *RuleSet) mayReceive(ctx context.Context, c *mcp.Call, n mcp.Notification) bool {
+	r := p.callers.of(c.Caller.Principal)
+	tools, prompts, resources := p.seesLists(r)
+	switch n.Method {
+	case mcp.NotificationSubscriptionsAcknowledged:
+		return true
+	case mcp.NotificationToolsListChanged:
+		return tools
+	case mcp.NotificationPromptsListChanged:
+		return prompts
+	case mcp.NotificationResourcesListChanged:
+		return resources
+	}
+	may := true
+	_, _ = protocol.RenameNames(n.Method, mcp.InParams, "", n.Params, func(kind, name string) (string, error) {
+		may = may && p.maySee(ctx, c, r, kind, name)
+		return name, nil
+	})
+	return may
 }
 
 // reduced returns the parameters of a subscription without what the caller may not
 // use.
-func (p *policy) reduced(ctx context.Context, c *mcp.Call, r *rights) ([]byte, error) {
-	params, err := withoutNames(c, func(kind, name string) bool { return p.maySee(ctx, r, kind, name) })
+func (p *RuleSet) reduced(ctx context.Context, c *mcp.Call, r *rights) ([]byte, error) {
+	params, err := withoutNames(c, func(kind, name string) bool { return p.maySee(ctx, c, r, kind, name) })
 	if err != nil || len(params) == 0 {
 		return params, err
 	}
@@ -99,7 +101,7 @@ func withoutNames(c *mcp.Call, keep func(kind, name string) bool) ([]byte, error
 }
 
 // seesLists reports which lists may have something for the caller.
-func (p *policy) seesLists(r *rights) (tools, prompts, resources bool) {
+func (p *RuleSet) seesLists(r *rights) (tools, prompts, resources bool) {
 	some := func(kind string) bool {
 		return slices.ContainsFunc(r.rules, func(rule *Rule) bool { return !rule.Deny && (rule.isWhole() || rule.isAbout(kind)) })
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,9 +143,6 @@ func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.IsNotification {
 		return r.notifyAll(ctx, c)
 	}
-	if r.table.Load().private {
-		ctx = context.WithValue(ctx, ownerKey{}, &c.Caller)
-	}
 	switch c.Method {
 	case mcp.MethodDiscover:
 		return r.discover(ctx, c)
@@ -162,15 +160,6 @@ func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return r.forward(ctx, c)
 }
 
-// ownerKey is the key of the caller, whose connections a call uses, in its context.
-type ownerKey struct{}
-
-// callerOf returns the caller in a context, or nil.
-func callerOf(ctx context.Context) *mcp.Caller {
-	c, _ := ctx.Value(ownerKey{}).(*mcp.Caller)
-	return c
-}
-
 // forward makes a call at the server that its names belong to.
 func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	to, params, err := r.route(ctx, c)
@@ -178,6 +167,9 @@ func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	defer to.inUse.release()
+	if err := checkAgain(ctx, c); err != nil {
+		return mcp.Result{}, err
+	}
 	onward := *c
 	onward.Params = params
 	if c.OnNotification != nil {
@@ -202,7 +194,7 @@ func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // parameters with the names of that server.
 func (t *table) find(ctx context.Context, c *mcp.Call) (to *upstream, params []byte, err error) {
 	params, err = protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
-		u, own, ok := t.inward(ctx, kind, name)
+		u, own, ok := t.inward(ctx, &c.Caller, kind, name)
 		switch {
 		case !ok:
 			return "", unknown(kind, name)
@@ -236,14 +228,34 @@ func clip(s string) string { return textclip.Clip(s, 200) }
 // of returns the connections of a caller to all servers, in the order of the
 // servers. The caller of of calls releaseAll. A server that has no connection for
 // the caller is left out, and none is opened to a server that the caller may not
-// use. A nil caller has none of its own.
+// use.
 func (t *table) of(ctx context.Context, c *mcp.Caller) []*upstream {
 	if !t.private {
 		return t.upstreams
 	}
-	all := make([]*upstream, 0, len(t.upstreams))
-	for _, u := range t.upstreams {
-		if u.pool != nil && (c == nil || !selectionOf(ctx).involves(u) || !mayUseServer(ctx, u.name)) {
+	return connect(c, t.upstreams, func(u *upstream) bool { return u.pool == nil || mayContact(ctx, u) })
+}
+
+// mayContact reports whether a server may be contacted for a caller: what it
+// offers is in the caller's set, and the caller may use some of it.
+func mayContact(ctx context.Context, u *upstream) bool {
+	return selectionOf(ctx).involves(u) && mayUseServer(ctx, u.name)
+}
+
+// contactable returns the servers or connections that may be contacted.
+func contactable(ctx context.Context, all []*upstream) []*upstream {
+	denied := func(u *upstream) bool { return !mayContact(ctx, u) }
+	if !slices.ContainsFunc(all, denied) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), denied)
+}
+
+// connect returns the connections of a caller to the servers that want selects.
+func connect(c *mcp.Caller, servers []*upstream, want func(*upstream) bool) []*upstream {
+	all := make([]*upstream, 0, len(servers))
+	for _, u := range servers {
+		if !want(u) {
 			continue
 		}
 		one, err := u.of(c)

@@ -100,7 +100,7 @@ func (s *selection) mayHaveTool(u *upstream) bool {
 // mayMatch reports whether patterns may match a name of a server.
 func mayMatch(patterns []string, u *upstream, o *overrides) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		text, prefix := literal(pattern), u.prefix()
+		text, prefix := literal(pattern), u.prefix
 		if strings.HasPrefix(text, prefix) || strings.HasPrefix(prefix, text) {
 			return true
 		}

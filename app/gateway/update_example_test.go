@@ -34,7 +34,7 @@ func ExampleRouter_Update() {
 		return
 	}
 	fmt.Println("released:", <-released)
-	_, own, ok := r.Resolve(context.Background(), "tool", "sql__query")
+	_, own, ok := r.Resolve(context.Background(), nil, "tool", "sql__query")
 	fmt.Println(own, ok)
 	// Output:
 	// released: notes

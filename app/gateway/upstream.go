@@ -15,6 +15,7 @@ import (
 type upstream struct {
 	r         *Router
 	name, key string
+	prefix    string // see prefixOf
 	handler   mcp.Handler
 	spec      Upstream
 	inUse     *inUse // of the server
@@ -53,7 +54,7 @@ const (
 
 // newUpstream returns the upstream of a server.
 func newUpstream(r *Router, s Upstream) *upstream {
-	u := &upstream{r: r, name: s.Name, key: keyOf(s.Name), handler: s.Handler, spec: s, restart: s.Restart}
+	u := &upstream{r: r, name: s.Name, key: keyOf(s.Name), prefix: prefixOf(s.Name), handler: s.Handler, spec: s, restart: s.Restart}
 	u.inUse = &inUse{idle: make(chan struct{})}
 	u.circuit = newBreaker(s.Name, s.IdleTimeout)
 	u.circuit.onOpen = u.trip
@@ -67,12 +68,12 @@ func newUpstream(r *Router, s Upstream) *upstream {
 
 // newConnection returns a further connection to the server of u.
 func newConnection(u *upstream, h mcp.Handler) *upstream {
-	one := &upstream{r: u.r, name: u.name, key: u.key, handler: h, spec: u.spec, inUse: u.inUse}
+	one := &upstream{r: u.r, name: u.name, key: u.key, prefix: u.prefix, handler: h, spec: u.spec, inUse: u.inUse}
 	one.circuit = newBreaker(u.name, u.spec.IdleTimeout)
 	one.circuit.counts = u.circuit.counts
 	one.circuit.onOpen = one.trip
 	one.restart = func() { one.in.discard(one) }
-	one.init(u.ctx)
+	one.init(u.r.ctx) // calls may be open when the server is removed: its pool ends the connection
 	return one
 }
 

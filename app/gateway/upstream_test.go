@@ -131,7 +131,7 @@ func TestSlowServerDelaysOneList(t *testing.T) {
 // TestUnknownToolDoesNotWait has no server answer.
 func TestUnknownToolDoesNotWait(t *testing.T) {
 	routed(t, map[string]*fake{"a": {tools: block}, "b": {tools: block}, "c": {tools: block}}, func(t *testing.T, r *Router) {
-		for name, want := range map[string]time.Duration{"nonsense": 0, "short_0123abcd": time.Second} {
+		for name, want := range map[string]time.Duration{"nonsense": 0, "short_0123abcd": 0, "b__x_0123abcd": time.Second} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			began := time.Now()
 			_, err := call(ctx, r, mcp.MethodToolsCall, `{"name":"`+name+`"}`)
@@ -141,7 +141,7 @@ func TestUnknownToolDoesNotWait(t *testing.T) {
 			cancel()
 		}
 		began := time.Now()
-		_, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"short_0123abcd"}`)
+		_, err := call(t.Context(), r, mcp.MethodToolsCall, `{"name":"b__x_0123abcd"}`)
 		if took := time.Since(began); err == nil || took != r.opts.ListTimeout {
 			t.Errorf("%v after %v", err, took)
 		}
@@ -192,7 +192,7 @@ func TestCursorIsRefused(t *testing.T) {
 func TestNamesNeedTheSeparator(t *testing.T) {
 	routed(t, map[string]*fake{"notes": {}}, func(t *testing.T, r *Router) {
 		for _, uri := range []string{"notes", "ui://notes", "skill://notes"} {
-			if _, own, ok := r.inward(t.Context(), "uri", uri); ok {
+			if _, own, ok := r.inward(t.Context(), nil, "uri", uri); ok {
 				t.Errorf("%q is %q of notes", uri, own)
 			}
 		}

@@ -92,16 +92,16 @@ type registry struct {
 // A Resolver says which server a name that clients use belongs to, and how that
 // server calls it. A gateway.Router is one. If it also has the method
 //
-//	Lists(ctx context.Context, kind, name string) bool
+//	Lists(ctx context.Context, c *mcp.Caller, kind, name string) bool
 //
 // then names for which that reports false count without the tool: clients may
-// invent them.
+// invent them. The caller is always nil: both say what is known of any caller.
 type Resolver interface {
-	Resolve(ctx context.Context, kind, name string) (server, own string, ok bool)
+	Resolve(ctx context.Context, c *mcp.Caller, kind, name string) (server, own string, ok bool)
 }
 
 type lister interface {
-	Lists(ctx context.Context, kind, name string) bool
+	Lists(ctx context.Context, c *mcp.Caller, kind, name string) bool
 }
 
 // named are the methods whose parameters have a name that makes a series, and the
@@ -126,10 +126,10 @@ func (r *registry) of(ctx context.Context, c *mcp.Call, names Resolver) *series 
 	l := labels{method: c.Method}
 	if names != nil {
 		var ok bool
-		if l.server, l.tool, ok = names.Resolve(ctx, kind, name); !ok {
+		if l.server, l.tool, ok = names.Resolve(ctx, nil, kind, name); !ok {
 			return r.get(labels{method: c.Method})
 		}
-		if known, ok := names.(lister); ok && !known.Lists(ctx, kind, name) {
+		if known, ok := names.(lister); ok && !known.Lists(ctx, nil, kind, name) {
 			l.tool = ""
 		}
 	}
@@ -146,7 +146,7 @@ func (r *registry) serverOf(ctx context.Context, c *mcp.Call, names Resolver) st
 		return ""
 	}
 	uri, _ := rawjson.String(rawjson.Lookup(c.Params, "uri"))
-	server, _, _ := names.Resolve(ctx, "uri", uri)
+	server, _, _ := names.Resolve(ctx, nil, "uri", uri)
 	return server
 }
 

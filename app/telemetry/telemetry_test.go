@@ -26,7 +26,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // twoServers resolves server__name for the servers a and b.
 type twoServers struct{}
 
-func (twoServers) Resolve(_ context.Context, _, name string) (server, own string, ok bool) {
+func (twoServers) Resolve(_ context.Context, _ *mcp.Caller, _, name string) (server, own string, ok bool) {
 	server, own, ok = strings.Cut(name, "__")
 	return server, own, ok && (server == "a" || server == "b")
 }
@@ -471,7 +471,7 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 // listed resolves names like twoServers, and lists the tool x only.
 type listed struct{ twoServers }
 
-func (listed) Lists(_ context.Context, _, name string) bool { return strings.HasSuffix(name, "__x") }
+func (listed) Lists(_ context.Context, _ *mcp.Caller, _, name string) bool { return strings.HasSuffix(name, "__x") }
 
 // TestInventedNamesAreNoLabels counts tools that no server lists without a name, in
 // one series for each server.

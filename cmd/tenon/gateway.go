@@ -184,7 +184,7 @@ func (g *gatewayRun) chain(c *config.Config, guard *gatewayGuard, h mcp.Handler,
 		return nil, err
 	}
 	limitAll, limitAllowed := g.access.limit(&s, names)
-	return mcp.Chain(h, g.access.notifications, limitAll, g.access.subscriptions, audit, g.access.policy(&s, names), limitAllowed, g.access.owners, g.p.onBehalf.callers.middleware, gateway.CheckHeaders(), guard.results), nil
+	return mcp.Chain(h, g.access.notifications, limitAll, g.access.subscriptions, audit, g.access.policy.Middleware, limitAllowed, g.access.owners, g.p.onBehalf.callers.middleware, guard.results), nil
 }
 
 // errNoCaller is the response to an input request of a server that belongs to no

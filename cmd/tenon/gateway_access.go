@@ -24,6 +24,8 @@ type gatewayAccess struct {
 	log    *slog.Logger
 	counts gateway.LimitStore
 	owners mcp.Middleware
+	policy gateway.PolicySwitch
+	rules  *gateway.RuleSet // of policy; nil before the first apply
 	logs   map[auditKey]auditFile
 
 	notifications, subscriptions mcp.Middleware
@@ -60,13 +62,19 @@ func gatewayMatch(m config.GatewayMatch) gateway.Match {
 		Server: m.Server, Tool: m.Tool, Prompt: m.Prompt, Resource: m.Resource, Args: m.Args}
 }
 
-// policy returns the link that decides by the rules.
-func (a *gatewayAccess) policy(s *config.Gateway, names gateway.Resolver) mcp.Middleware {
+// ruleSet returns the rules of a configuration.
+func (a *gatewayAccess) ruleSet(s *config.Gateway, names gateway.Resolver) *gateway.RuleSet {
 	var rules []gateway.Rule
 	for _, r := range s.Rules {
 		rules = append(rules, gateway.Rule{Match: gatewayMatch(r.GatewayMatch), Deny: r.Effect == config.Deny})
 	}
-	return gateway.Policy(rules, names, &gateway.PolicyOptions{GroupClaim: s.GroupClaim})
+	return gateway.NewRuleSet(rules, names, &gateway.PolicyOptions{GroupClaim: s.GroupClaim})
+}
+
+// use lets rules decide from now on.
+func (a *gatewayAccess) use(rules *gateway.RuleSet) {
+	a.rules = rules
+	a.policy.Set(rules)
 }
 
 // limit returns the links that bound calls: all requests, and those of servers and
@@ -84,7 +92,7 @@ func (a *gatewayAccess) limit(s *config.Gateway, names gateway.Resolver) (all, a
 		}
 		known[name] = true
 		to := &specific
-		if l.Server == "" && l.Tool == "" && l.Prompt == "" && l.Resource == "" {
+		if l.Server == "" && l.Tool == "" && l.Prompt == "" && l.Resource == "" && l.Per != "tool" {
 			to = &general
 		}
 		*to = append(*to, gateway.Limit{Match: gatewayMatch(l.GatewayMatch), Name: name,

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
@@ -36,7 +37,7 @@ type gatewayCredentials struct {
 
 	loop    *loopGuard
 	callers callerTokens
-	logins  bool // users log in to a server
+	logins  atomic.Bool // users log in to a server
 	started bool
 
 	mu         sync.Mutex
@@ -56,12 +57,15 @@ func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) e
 		case e.OAuth.NeedsCallerToken() && !v.keepToken && g.started:
 			return usagef("server %s exchanges the tokens of callers, which this gateway does not keep: start it again", e.Name)
 		case e.OAuth.NeedsCallerToken():
-			v.keepToken, g.callers.issuer = true, v.issuer
+			if !g.started {
+				v.keepToken = true // the gateway reads it when it begins to serve
+			}
+			g.callers.keepOf(v.issuer)
 		case e.OAuth.OnBehalf():
 			if _, err := g.store()(); err != nil { // to report a wrong key now
 				return err
 			}
-			g.logins = true
+			g.logins.Store(true)
 		}
 	}
 	g.started = true
@@ -71,10 +75,9 @@ func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) e
 // callerTokens has the last token of each caller, in memory only: a connection to a
 // server is made, and its token renewed, outside of the calls that need it.
 type callerTokens struct {
-	issuer string // whose tokens are kept: API keys are not exchanged
-
-	mu    sync.Mutex
-	known map[string]callerToken // by [gateway.GrantKey]
+	mu     sync.Mutex
+	issuer string                 // whose tokens are kept: API keys are not exchanged; empty means none
+	known  map[string]callerToken // by [gateway.GrantKey]
 }
 
 type callerToken struct {
@@ -91,18 +94,28 @@ const (
 // long, or has no token.
 var errNoCallerToken = errors.New("the caller has no token; the gateway needs --auth-issuer")
 
+// keepOf keeps the tokens of an issuer from now on. A reload may call it.
+func (t *callerTokens) keepOf(issuer string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.issuer = issuer
+}
+
 // keep records the token of the caller of a call.
 func (t *callerTokens) keep(ctx context.Context, c *mcp.Call) {
 	t.record(protect.Token(ctx), c.Caller.Principal)
 }
 
 func (t *callerTokens) record(token string, who *mcp.Principal) {
-	if token == "" || who == nil || who.Issuer != t.issuer {
+	if token == "" || who == nil {
 		return
 	}
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if who.Issuer != t.issuer {
+		return
+	}
 	if t.known == nil {
 		t.known = map[string]callerToken{}
 	}
@@ -223,7 +236,7 @@ func (g *gatewayCredentials) serveLogins(v *serving, at net.Addr, guard *protect
 		}
 	}
 	s, err := g.openPages(origin, id)
-	if err != nil && !g.logins { // nobody needs them here, until the configuration changes
+	if err != nil && !g.logins.Load() { // nobody needs them here, until the configuration changes
 		return map[string]http.Handler{}, nil
 	}
 	if err != nil {
@@ -321,7 +334,7 @@ func (open lazyLogins) Lock(ctx context.Context, key string) (unlock func(), err
 // servePages serves the login pages of a gateway on standard input and output, at
 // an address of this machine. It returns a function that ends it.
 func (g *gatewayCredentials) servePages() (end func(), err error) {
-	if !g.logins {
+	if !g.logins.Load() {
 		return func() {}, nil
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

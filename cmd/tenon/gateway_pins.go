@@ -50,8 +50,10 @@ func (p *program) gatewayGuard(g config.Gateway, before *gatewayGuard, log *slog
 // cannot change its guard, so it is connected to again then.
 func (g *gatewayGuard) mark() string { return fmt.Sprintf(" %+v", g.settings) }
 
-// server returns a server whose definitions are pinned.
+// server returns a server whose definitions are pinned, and whose tools get only
+// arguments that are those of the headers.
 func (g *gatewayGuard) server(name string, h mcp.Handler) mcp.Handler {
+	h = gateway.CheckHeaders()(h)
 	if g.pins == nil {
 		return h
 	}

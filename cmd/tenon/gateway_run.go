@@ -229,19 +229,28 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 	if err != nil {
 		return err
 	}
+	rules := g.access.ruleSet(&settings, g.router)
+	g.access.policy.Set(g.access.rules, rules) // nobody uses a new server by an old rule, or an old one by a new rule
 	if !first {
-		if err := g.router.SetOverrides(tools, prompts); err != nil {
-			return usageError{err}
-		}
-		if err := g.router.Update(ups); err != nil {
+		if err := g.update(ups, tools, prompts); err != nil {
+			g.access.policy.Set(g.access.rules)
 			return err
 		}
 	}
 	g.setServers(next)
 	g.tel.Forget()
 	g.head.Set(g.v.searching(settings, mcp.Chain(g.observer.Middleware()(h), g.tel.Middleware(g.router))))
+	g.access.use(rules)
 	g.useSets(settings, next)
 	return nil
+}
+
+// update replaces the servers and their names.
+func (g *gatewayRun) update(servers []gateway.Upstream, tools, prompts map[string]gateway.Override) error {
+	if err := g.router.SetOverrides(tools, prompts); err != nil {
+		return usageError{err}
+	}
+	return g.router.Update(servers)
 }
 
 // usePlain serves a single server without a router.
@@ -253,13 +262,18 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, 
 		return usagef("--names plain needs one connection for all clients: remove \"connection\" from server %s", s.entry.Name)
 	}
 	alone := gateway.Circuit(&gateway.CircuitOptions{Server: s.up.Name, IdleTimeout: s.up.IdleTimeout})
-	h, err := g.chain(c, guard, alone(s), gateway.OneServer(s.entry.Name))
+	names := gateway.OneServer(s.entry.Name)
+	h, err := g.chain(c, guard, alone(s), names)
 	if err != nil {
 		return err
 	}
+	settings := c.Settings().Gateway
+	rules := g.access.ruleSet(&settings, names)
 	old := g.setServers(next)
 	g.useSets(config.Gateway{}, next)
-	drained := g.head.Set(g.v.searching(c.Settings().Gateway, mcp.Chain(g.observer.Middleware()(h), g.tel.Middleware(onlyServer(s.entry.Name)))))
+	g.access.policy.Set(g.access.rules, rules)
+	drained := g.head.Set(g.v.searching(settings, mcp.Chain(g.observer.Middleware()(h), g.tel.Middleware(onlyServer(s.entry.Name)))))
+	g.access.use(rules)
 	for _, was := range old {
 		if was.conn != s.conn {
 			go func() {
@@ -279,7 +293,7 @@ func (g *gatewayRun) usePlain(c *config.Config, next map[string]*gatewayServer, 
 type onlyServer string
 
 // Resolve implements [telemetry.Resolver].
-func (s onlyServer) Resolve(context.Context, string, string) (server, own string, ok bool) {
+func (s onlyServer) Resolve(context.Context, *mcp.Caller, string, string) (server, own string, ok bool) {
 	return string(s), "", true
 }
 

@@ -120,7 +120,8 @@ func Climbs(value string) bool {
 
 // URI reports whether a URI matches a pattern. If the rule allows, a URI with ".."
 // does not match. Other rules match such a URI, and a URI in another spelling: in
-// other case, or percent-encoded.
+// other case, percent-encoded, or with slashes, dots, spaces or a name of this
+// machine that servers may ignore.
 func URI(pattern, uri string, allow bool) bool {
 	if allow {
 		return Glob(pattern, uri) && !Climbs(uri)
@@ -129,8 +130,10 @@ func URI(pattern, uri string, allow bool) bool {
 		return true
 	}
 	pattern = strings.ToLower(pattern)
+	plain := simplified(pattern)
 	for range decodings {
-		if Glob(pattern, strings.ToLower(uri)) {
+		lower := strings.ToLower(uri)
+		if Glob(pattern, lower) || Glob(plain, simplified(lower)) {
 			return true
 		}
 		decoded := percentDecoded(uri)
@@ -140,6 +143,33 @@ func URI(pattern, uri string, allow bool) bool {
 		uri = decoded
 	}
 	return true
+}
+
+// simplified returns a URI in lower case without what servers may ignore: repeated
+// slashes, segments that are a dot, dots and spaces at the end of a segment,
+// backslashes instead of slashes, and the host of a file on this machine.
+func simplified(uri string) string {
+	scheme, rest, ok := strings.Cut(strings.TrimSpace(uri), ":")
+	if !ok { // a pattern
+		scheme, rest = "", uri
+	}
+	rest = strings.ReplaceAll(rest, "\\", "/")
+	if scheme == "file" {
+		for _, host := range []string{"//localhost/", "//127.0.0.1/", "//[::1]/"} {
+			rest = strings.Replace(rest, host, "/", 1)
+		}
+	}
+	var segments []string
+	for segment := range strings.SplitSeq(rest, "/") {
+		if segment = strings.TrimRight(segment, ". "); segment != "" {
+			segments = append(segments, segment)
+		}
+	}
+	path := strings.Join(segments, "/")
+	if !ok {
+		return path
+	}
+	return scheme + ":/" + path
 }
 
 // percentDecoded decodes each %XX once and keeps other percent signs.

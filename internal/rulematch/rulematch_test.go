@@ -49,16 +49,35 @@ func TestArgsInOtherSpellings(t *testing.T) {
 
 func TestURI(t *testing.T) {
 	for uri, want := range map[string][2]bool{ // allow, deny
-		"file:///keys/a":       {true, true},
-		"FILE:///Keys/a":       {false, true},
-		"file:///%6Beys/a":     {false, true},
-		"file:///%256Beys/a":   {false, true},
-		"file:///x/../keys/a":  {false, true},
-		"file:///docs/a":       {false, false},
-		"file:///keys/%2e%2e/": {false, true},
+		"file:///keys/a":          {true, true},
+		"FILE:///Keys/a":          {false, true},
+		"file:///%6Beys/a":        {false, true},
+		"file:///%256Beys/a":      {false, true},
+		"file:///x/../keys/a":     {false, true},
+		"file:///docs/a":          {false, false},
+		"file:///docs/keys/a":     {false, false},
+		"file:/keys/a":            {false, true},
+		"file:////keys//a":        {false, true},
+		"file:///./keys/a":        {false, true},
+		"file:///%2e/keys/a":      {false, true},
+		"file:///keys./a":         {false, true},
+		"file:///keys%20/a":       {false, true},
+		"file://localhost/keys/a": {false, true},
+		"file:\\\\\\keys\\a":      {false, true},
+		" file:///keys/a":         {false, true},
+		"file:///keys/%2e%2e/":    {false, true},
 	} {
 		if got := [2]bool{URI("file:///keys/*", uri, true), URI("file:///keys/*", uri, false)}; got != want {
 			t.Errorf("%s: %v, want %v", uri, got, want)
+		}
+	}
+}
+
+// A pattern without a scheme matches other spellings, too.
+func TestURIWithoutScheme(t *testing.T) {
+	for uri, want := range map[string]bool{"file:///x/keys/a": true, "file:///x/./keys//a": true, "file:/keys./a": true, "file:///x/docs/a": false} {
+		if got := URI("*/keys/*", uri, false); got != want {
+			t.Errorf("%s: %v", uri, got)
 		}
 	}
 }
