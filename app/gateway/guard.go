@@ -17,15 +17,24 @@ import (
 // are notified when a definition is held back or approved.
 //
 // A server is wrapped below the [Router], with the names that it has itself, so
-// that pins do not depend on how a gateway names things. All connections to a
-// server, such as one for each user, may be wrapped.
+// that pins do not depend on how a gateway names things. If a server has several
+// connections, such as one for each user, see [Pins.GuardEach].
 //
 // A tool or prompt that no list has shown yet, or whose list has changed according
 // to the server, is looked up before it is called. Lists are read again in the
 // background after a change, and every five minutes while the server is used.
-func (p *Pins) Guard(server string) mcp.Middleware {
+func (p *Pins) Guard(server string) mcp.Middleware { return p.guard(server, false) }
+
+// GuardEach is like [Pins.Guard] for one of several connections to a server whose
+// definitions may differ, such as those of its users. A definition that is not
+// approved is held back where it is seen, as a [Pin] of its own, and all that are
+// approved count for all connections: a definition has changed if nobody has
+// approved it.
+func (p *Pins) GuardEach(server string) mcp.Middleware { return p.guard(server, true) }
+
+func (p *Pins) guard(server string, each bool) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
-		g := &guard{pins: p, server: server, next: next, seen: map[string]map[string]*sighting{}, subs: map[*guardedSub]struct{}{}, lookups: map[lookupKey]*lookup{}, lookedUp: map[lookupKey]time.Time{}, listed: map[string]uint64{}, changes: map[string]uint64{}}
+		g := &guard{pins: p, server: server, each: each, next: next, seen: map[string]map[string]*sighting{}, subs: map[*guardedSub]struct{}{}, lookups: map[lookupKey]*lookup{}, lookedUp: map[lookupKey]time.Time{}, listed: map[string]uint64{}, changes: map[string]uint64{}}
 		for _, l := range pinnedLists {
 			g.seen[l.kind] = map[string]*sighting{}
 		}
@@ -66,6 +75,7 @@ type sighting struct {
 type guard struct {
 	pins   *Pins
 	server string
+	each   bool // see GuardEach
 	next   mcp.Handler
 
 	checked  atomic.Int64 // when lists were read last, in Unix seconds
@@ -172,7 +182,7 @@ func (g *guard) filter(items []byte, l *pinnedList) (kept []byte, flipped bool) 
 
 // see records what the server has, and reports whether it is held back.
 func (g *guard) see(kind, name string, d Definition) (held bool) {
-	held = g.pins.see(pinKey{g.server, kind, name}, d)
+	held = g.pins.see(pinKey{g.server, kind, name, ""}, d, g.each)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.seen[kind]) >= maxSeen {
@@ -378,7 +388,7 @@ func (g *guard) reconsider() {
 	g.mu.RUnlock()
 	flipped := map[string]bool{}
 	for _, it := range all {
-		held := g.pins.reconsider(pinKey{g.server, it.kind, it.name}, it.was.definition)
+		held := g.pins.reconsider(pinKey{g.server, it.kind, it.name, ""}, it.was.definition, g.each)
 		g.mu.Lock()
 		if held != it.was.held && g.seen[it.kind][it.name] == it.was {
 			g.seen[it.kind][it.name] = &sighting{it.was.definition, held}

@@ -376,11 +376,11 @@ func TestPinsOfAServerAreBounded(t *testing.T) {
 	}
 	for i := range 20 {
 		d := newDefinition([]byte(`{"name":"x","description":"` + strings.Repeat(string(rune('a'+i)), 1<<20) + `"}`))
-		if held := p.see(pinKey{"s", PinTool, string(rune('a' + i))}, d); held != (i >= 7) {
+		if held := p.see(pinKey{"s", PinTool, string(rune('a' + i)), ""}, d, false); held != (i >= 7) {
 			t.Errorf("definition %d: held %v", i, held)
 		}
 	}
-	if held := p.see(pinKey{"other", PinTool, "x"}, newDefinition([]byte(`{}`))); held {
+	if held := p.see(pinKey{"other", PinTool, "x", ""}, newDefinition([]byte(`{}`)), false); held {
 		t.Error("another server cannot pin any more")
 	}
 	if err := p.Close(); err != nil {

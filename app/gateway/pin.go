@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -32,11 +33,17 @@ type Pin struct {
 	Server string `json:"server"`
 	Kind   string `json:"kind"` // one of the Pin constants
 	Name   string `json:"name,omitzero"`
+	// Variant says that this is a further definition with the same name: those of
+	// users with connections of their own may differ, see [Pins.GuardEach]. It has
+	// one definition, approved or held.
+	Variant bool `json:"variant,omitzero"`
 	// Approved is the definition that clients get; nil means that none is approved.
 	Approved *Definition `json:"approved,omitzero"`
 	// Held is the definition that the server has instead and that waits for
 	// approval; nil means that none does.
 	Held *Definition `json:"held,omitzero"`
+
+	base *Definition // of a Variant: the approved definition that is not one
 }
 
 // A Definition is the definition of a tool, prompt or resource template, without
@@ -54,13 +61,18 @@ func (p Pin) String() string {
 	return strings.TrimSuffix(p.Server+"/"+p.Kind+"/"+p.Name, "/")
 }
 
-// Changes lists the differences between the approved and the held definition. It
-// is empty if one of them is missing.
+// Changes lists the differences between the approved and the held definition, or
+// those of a held Variant to the approved definition that is not one. It is empty
+// if one of them is missing.
 func (p Pin) Changes() []definition.Change {
-	if p.Approved == nil || p.Held == nil {
+	before := p.Approved
+	if before == nil {
+		before = p.base
+	}
+	if before == nil || p.Held == nil {
 		return nil
 	}
-	return definition.Compare(p.Approved.Definition, p.Held.Definition)
+	return definition.Compare(before.Definition, p.Held.Definition)
 }
 
 // Warnings describes suspicious parts of the definition that the server has:
@@ -120,10 +132,26 @@ func digest(canonical []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// A pinKey identifies a pin.
-type pinKey struct{ server, kind, name string }
+// A pinKey identifies a pin. The variant is the digest of a Variant, and empty for
+// other pins.
+type pinKey struct{ server, kind, name, variant string }
 
-func (p *Pin) key() pinKey { return pinKey{p.Server, p.Kind, p.Name} }
+func (p *Pin) key() pinKey {
+	k := pinKey{p.Server, p.Kind, p.Name, ""}
+	switch {
+	case p.Variant && p.Approved != nil:
+		k.variant = p.Approved.Digest
+	case p.Variant:
+		k.variant = p.Held.Digest
+	}
+	return k
+}
+
+// plain returns the key of the pin that is not a Variant.
+func (k pinKey) plain() pinKey { return pinKey{k.server, k.kind, k.name, ""} }
+
+// is reports whether d has a digest.
+func (d *Definition) is(digest string) bool { return d != nil && d.Digest == digest }
 
 // maxPinned is the size of the definitions of one server that are kept, in bytes.
 // A server that has more must not fill the file.
@@ -131,27 +159,50 @@ const maxPinned = 8 << 20
 
 // pinSet is a set of pins. Its Pins are never modified, only replaced.
 type pinSet struct {
-	pins  map[pinKey]Pin
-	bytes map[string]int // size of the definitions by server
+	pins     map[pinKey]Pin
+	variants map[pinKey]int // number of Variants by the plain key
+	bytes    map[string]int // size of the definitions by server
 }
 
-func newPinSet() *pinSet { return &pinSet{pins: map[pinKey]Pin{}, bytes: map[string]int{}} }
+func newPinSet() *pinSet {
+	return &pinSet{pins: map[pinKey]Pin{}, variants: map[pinKey]int{}, bytes: map[string]int{}}
+}
 
 func (s *pinSet) clone() *pinSet {
-	return &pinSet{pins: maps.Clone(s.pins), bytes: maps.Clone(s.bytes)}
+	return &pinSet{pins: maps.Clone(s.pins), variants: maps.Clone(s.variants), bytes: maps.Clone(s.bytes)}
+}
+
+// get returns a pin with what a Variant differs from.
+func (s *pinSet) get(k pinKey) Pin {
+	p := s.pins[k]
+	if p.Variant {
+		p.base = s.pins[k.plain()].Approved
+	}
+	return p
 }
 
 // put adds or replaces a pin.
 func (s *pinSet) put(p Pin) {
-	s.remove(p.key())
-	s.pins[p.key()] = p
+	k := p.key()
+	s.remove(k)
+	s.pins[k] = p
 	s.bytes[p.Server] += p.size()
+	if p.Variant {
+		s.variants[k.plain()]++
+	}
 }
 
 func (s *pinSet) remove(k pinKey) {
-	if old, ok := s.pins[k]; ok {
-		s.bytes[k.server] -= old.size()
-		delete(s.pins, k)
+	old, ok := s.pins[k]
+	if !ok {
+		return
+	}
+	s.bytes[k.server] -= old.size()
+	delete(s.pins, k)
+	if old.Variant {
+		if s.variants[k.plain()]--; s.variants[k.plain()] == 0 {
+			delete(s.variants, k.plain())
+		}
 	}
 }
 
@@ -167,14 +218,14 @@ func (p Pin) size() int {
 
 // sorted returns the pins in the order of the file.
 func (s *pinSet) sorted() []Pin {
-	return slices.SortedFunc(maps.Values(s.pins), func(a, b Pin) int {
-		for _, c := range []int{strings.Compare(a.Server, b.Server), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)} {
-			if c != 0 {
-				return c
-			}
-		}
-		return 0
+	keys := slices.SortedFunc(maps.Keys(s.pins), func(a, b pinKey) int {
+		return cmp.Or(strings.Compare(a.server, b.server), strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name), strings.Compare(a.variant, b.variant))
 	})
+	var all []Pin
+	for _, k := range keys {
+		all = append(all, s.get(k))
+	}
+	return all
 }
 
 // A sight is the result of seeing a definition.
@@ -214,6 +265,36 @@ func (s *pinSet) see(k pinKey, d Definition, holdNew bool) (found sight, changed
 	return found, true
 }
 
+// seeVariant is like see for one of several connections whose definitions may
+// differ: what is not approved becomes a Variant of its own and changes nothing
+// about the others. It returns the key of the pin.
+func (s *pinSet) seeVariant(k pinKey, d Definition, holdNew bool) (at pinKey, found sight, changed bool) {
+	p, known := s.pins[k]
+	if !known && s.variants[k] == 0 {
+		found, changed = s.see(k, d, holdNew)
+		return k, found, changed
+	}
+	if p.Approved.is(d.Digest) {
+		return k, sightApproved, false
+	}
+	if p.Held.is(d.Digest) {
+		return k, sightHeld, false
+	}
+	at = k
+	at.variant = d.Digest
+	v, known := s.pins[at]
+	switch {
+	case known && v.Approved != nil:
+		return at, sightApproved, false
+	case known:
+		return at, sightHeld, false
+	case s.bytes[k.server]+len(d.Definition) > maxPinned:
+		return at, sightTooMany, false
+	}
+	s.put(Pin{Server: k.server, Kind: k.kind, Name: k.name, Variant: true, Held: &d})
+	return at, sightHeld, true
+}
+
 // An unsavedPin is a pin that has changed because of a definition that was seen.
 type unsavedPin struct {
 	pin  Pin
@@ -224,10 +305,12 @@ type unsavedPin struct {
 // counts.
 func (s *pinSet) merge(unsaved map[pinKey]unsavedPin) {
 	for k, u := range unsaved {
-		if _, known := s.pins[k]; known {
-			s.see(k, u.seen, true)
-		} else {
+		_, known := s.pins[k]
+		switch {
+		case !known:
 			s.put(u.pin)
+		case !u.pin.Variant:
+			s.see(k, u.seen, true)
 		}
 	}
 }
@@ -252,6 +335,9 @@ func parsePins(data []byte) (*pinSet, error) {
 		}
 		if p.Approved == nil && p.Held == nil {
 			return nil, fmt.Errorf("%s has neither an approved definition nor one that is held back", p)
+		}
+		if p.Variant && p.Approved != nil && p.Held != nil {
+			return nil, fmt.Errorf("%s: a variant has two definitions", p)
 		}
 		for _, d := range []*Definition{p.Approved, p.Held} {
 			if err := d.check(); err != nil {

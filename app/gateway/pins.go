@@ -349,32 +349,38 @@ func (p *Pins) holdsNew(k pinKey, d Definition) bool {
 // reconsider reports whether a definition that was seen before is held back now.
 // It changes nothing about definitions that others see, so that two gateways whose
 // servers differ do not write the store again and again.
-func (p *Pins) reconsider(k pinKey, d Definition) (held bool) {
+func (p *Pins) reconsider(k pinKey, d Definition, each bool) (held bool) {
 	p.mu.Lock()
-	pin, known := p.set.pins[k]
+	pin := p.set.pins[k]
 	p.mu.Unlock()
 	switch {
-	case known && pin.Approved != nil && pin.Approved.Digest == d.Digest:
+	case pin.Approved.is(d.Digest):
 		return false
-	case known && pin.Held != nil:
+	case pin.Held != nil && !each:
 		return true
 	}
-	return p.see(k, d)
+	return p.see(k, d, each)
 }
 
 // see records that a server has a definition, and reports whether it is held
-// back.
-func (p *Pins) see(k pinKey, d Definition) (held bool) {
+// back. Each says that connections to the server may have different ones.
+func (p *Pins) see(k pinKey, d Definition, each bool) (held bool) {
 	p.mu.Lock()
-	if pin, ok := p.set.pins[k]; ok && pin.Held == nil && pin.Approved.Digest == d.Digest {
+	if pin, ok := p.set.pins[k]; ok && (pin.Held == nil || each) && pin.Approved.is(d.Digest) {
 		p.mu.Unlock()
 		return false
 	}
 	p.mu.Unlock()
 	holdNew := p.holdsNew(k, d)
 	p.mu.Lock()
-	found, changed := p.set.see(k, d, holdNew)
-	pin := p.set.pins[k]
+	var found sight
+	var changed bool
+	if each {
+		k, found, changed = p.set.seeVariant(k, d, holdNew)
+	} else {
+		found, changed = p.set.see(k, d, holdNew)
+	}
+	pin := p.set.get(k)
 	if changed {
 		p.unsaved[k] = unsavedPin{pin, d}
 		if found != sightApproved {
@@ -422,13 +428,13 @@ func (p *Pins) log(k pinKey, pin Pin, found sight) {
 	switch {
 	case found == sightTooMany:
 		p.opts.Log.Warn("gateway: held back: the definitions of the server are larger than 8 MiB", about...)
-	case found == sightHeld && pin.Approved == nil:
+	case found == sightHeld && pin.Approved == nil && !pin.Variant:
 		p.opts.Log.Warn("gateway: a new definition is held back until it is approved", about...)
 	case found == sightHeld:
 		for _, c := range pin.Changes() {
 			about = append(about, visible.Line(c.What), textclip.Clip(visible.Line(c.Before+" → "+c.After), maxLogChange))
 		}
-		p.opts.Log.Warn("gateway: a definition has changed and is held back until it is approved", about...)
+		p.opts.Log.Warn("gateway: a definition has changed and is held back until it is approved", append(about, "digest", pin.Held.Digest)...)
 	case len(suspicious) > 0:
 		p.opts.Log.Warn("gateway: a definition looks suspicious", about...)
 	}

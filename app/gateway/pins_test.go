@@ -31,7 +31,7 @@ func openPins(t *testing.T, file string, o PinOptions) *Pins {
 }
 
 func seeTool(p *Pins, name, description string) (held bool) {
-	return p.see(pinKey{"s", PinTool, name}, newDefinition([]byte(`{"name":"`+name+`","description":"`+description+`"}`)))
+	return p.see(pinKey{"s", PinTool, name, ""}, newDefinition([]byte(`{"name":"`+name+`","description":"`+description+`"}`)), false)
 }
 
 // eventually waits for what another goroutine does with the file.
@@ -121,7 +121,7 @@ func TestApprovalInTheFileCounts(t *testing.T) {
 	if !seeTool(p, "add", "Adds.") {
 		t.Fatal("it is not held back")
 	}
-	if p.see(pinKey{"s", PinTool, "add"}, newDefinition([]byte("{ \"description\" : \"Add\\u0073.\", \"icons\":[], \"_meta\":{\"a\":1}, \"name\":\"add\" }"))); len(p.List()) != 1 {
+	if p.see(pinKey{"s", PinTool, "add", ""}, newDefinition([]byte("{ \"description\" : \"Add\\u0073.\", \"icons\":[], \"_meta\":{\"a\":1}, \"name\":\"add\" }")), false); len(p.List()) != 1 {
 		t.Error("the same definition counts twice")
 	}
 	eventually(t, "it is not written", func() bool { data, _ := os.ReadFile(file); return strings.Contains(string(data), "Adds.") })

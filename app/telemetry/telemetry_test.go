@@ -471,7 +471,9 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 // listed resolves names like twoServers, and lists the tool x only.
 type listed struct{ twoServers }
 
-func (listed) Lists(_ context.Context, _ *mcp.Caller, _, name string) bool { return strings.HasSuffix(name, "__x") }
+func (listed) Lists(_ context.Context, _ *mcp.Caller, _, name string) bool {
+	return strings.HasSuffix(name, "__x")
+}
 
 // TestInventedNamesAreNoLabels counts tools that no server lists without a name, in
 // one series for each server.

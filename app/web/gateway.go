@@ -131,7 +131,7 @@ func (g *Gateway) state(*http.Request) (any, error) {
 			s.Pins++
 		}
 		if p.Held != nil {
-			s.Held = append(s.Held, heldPin{Server: p.Server, Kind: p.Kind, Name: p.Name, Digest: p.Held.Digest, New: p.Approved == nil,
+			s.Held = append(s.Held, heldPin{Server: p.Server, Kind: p.Kind, Name: p.Name, Digest: p.Held.Digest, New: p.Approved == nil && !p.Variant,
 				Text: string(p.Held.Definition), Changes: append([]definition.Change{}, p.Changes()...), Warnings: append([]string{}, p.Warnings()...)})
 		}
 	}

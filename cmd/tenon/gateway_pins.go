@@ -51,11 +51,15 @@ func (p *program) gatewayGuard(g config.Gateway, before *gatewayGuard, log *slog
 func (g *gatewayGuard) mark() string { return fmt.Sprintf(" %+v", g.settings) }
 
 // server returns a server whose definitions are pinned, and whose tools get only
-// arguments that are those of the headers.
-func (g *gatewayGuard) server(name string, h mcp.Handler) mcp.Handler {
+// arguments that are those of the headers. Own says that it is the connection of
+// one caller.
+func (g *gatewayGuard) server(name string, h mcp.Handler, own bool) mcp.Handler {
 	h = gateway.CheckHeaders()(h)
-	if g.pins == nil {
+	switch {
+	case g.pins == nil:
 		return h
+	case own:
+		return g.pins.GuardEach(name)(h)
 	}
 	return g.pins.Guard(name)(h)
 }
@@ -175,6 +179,8 @@ func pinState(pin gateway.Pin) string {
 	switch {
 	case pin.Held == nil:
 		return "approved"
+	case pin.Variant:
+		return "held back: another definition"
 	case pin.Approved == nil:
 		return "held back: new"
 	}
@@ -205,10 +211,11 @@ func (p *program) diffPins(v *pinFlags, names []string) error {
 // printPin prints what an operator approves.
 func (p *program) printPin(pin gateway.Pin) {
 	fmt.Fprintf(p.out, "%s@%s (%s)\n", visible.Line(pin.String()), pin.Held.Digest[:len("sha256:")+12], pinState(pin))
-	if pin.Approved == nil {
+	changes := pin.Changes()
+	if len(changes) == 0 {
 		fmt.Fprintf(p.out, "  + %s\n", visible.Line(string(pin.Held.Definition)))
 	}
-	for _, c := range pin.Changes() {
+	for _, c := range changes {
 		fmt.Fprintf(p.out, "  %s\n  - %s\n  + %s\n", visible.Line(c.What), visible.Line(c.Before), visible.Line(c.After))
 	}
 	for _, w := range pin.Warnings() {

@@ -33,7 +33,7 @@ func (g *gatewayRun) openServer(ctx context.Context, s *gatewayServer, guard *ga
 	o.Changed = g.stateChanged
 	s.conn = connect.New(entry, o)
 	g.open[s.conn] = struct{}{}
-	s.Handler = guard.server(entry.Name, s.conn)
+	s.Handler = guard.server(entry.Name, s.conn, false)
 	s.up.Handler = s
 	s.up.Restart = func() { _ = s.conn.Restart() } // fails only if it is closed
 	return nil
@@ -46,7 +46,7 @@ func (g *gatewayRun) dial(ctx context.Context, entry config.Server, guard *gatew
 	if err != nil {
 		return nil, err
 	}
-	return g.p.onBehalf.dial(entry, o, caller.Principal, func(h mcp.Handler) mcp.Handler { return guard.server(entry.Name, h) })
+	return g.p.onBehalf.dial(entry, o, caller.Principal, func(h mcp.Handler) mcp.Handler { return guard.server(entry.Name, h, true) })
 }
 
 // deeper returns the environment of a program behind this gateway.
