@@ -48,7 +48,7 @@ func BenchmarkHop(b *testing.B) {
 				gateway.Limits([]gateway.Limit{{Name: "l", Match: gateway.Match{Group: "dev", Tool: "*"}, Rate: 1e9, Period: time.Second, Concurrency: 100}}, r, nil),
 				gateway.Audit(w, r, nil),
 				gateway.Policy([]gateway.Rule{{Match: gateway.Match{Group: "dev", Server: "notes"}}, {Match: gateway.Match{Tool: "delete_*"}, Deny: true}}, r, nil),
-				gateway.Owners(),
+				gateway.Owners(nil),
 			}
 		},
 	} {

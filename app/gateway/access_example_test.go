@@ -81,7 +81,7 @@ func ExampleAudit() {
 }
 
 func ExampleOwners() {
-	h := mcp.Chain(notes, gateway.Owners())
+	h := mcp.Chain(notes, gateway.Owners(nil))
 	_, err := callAs(h, "bob", "tasks/get", `{"taskId":"of-ada"}`)
 	fmt.Println(err)
 	// Output:

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,6 +26,7 @@ import (
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/auth/tokens/sealed"
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -387,7 +389,59 @@ func (p *program) gatewayLogins() (sealed.Store, error) {
 		return nil, err
 	}
 	folder = filepath.Join(folder, "gateway")
-	var keys *sealed.Keys
+	keys, err := p.gatewayLoginKeys(settings, folder)
+	if err != nil {
+		return nil, err
+	}
+	if p.shared != nil {
+		return &sealed.Cluster{Store: p.shared, Keys: keys}, nil
+	}
+	return &sealed.Files{Dir: cmp.Or(settings.Dir, filepath.Join(folder, "logins")), Keys: keys}, nil
+}
+
+// gatewayTaskKeys returns the keys that sign the ids of tasks. They are derived from
+// those of the logins, so that gateways that share these accept each other's ids.
+// Replicas without such a key share one in their store.
+func (p *program) gatewayTaskKeys() ([][]byte, error) {
+	settings, err := p.gatewayLoginSettings()
+	if err != nil {
+		return nil, err
+	}
+	if p.shared != nil && settings.Key == "" {
+		key, err := sharedTaskKey(context.Background(), p.shared)
+		return [][]byte{key}, err
+	}
+	folder, err := p.configDir()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := p.gatewayLoginKeys(settings, filepath.Join(folder, "gateway"))
+	if err != nil {
+		return nil, err
+	}
+	return keys.Derive("gateway task owners")
+}
+
+// sharedTaskKey returns the key in the store of replicas, which the first of them
+// creates.
+func sharedTaskKey(ctx context.Context, store cluster.Store) ([]byte, error) {
+	const name, life = "gateway task key", 400 * 24 * time.Hour // since a gateway ran last
+	for {
+		key, version, err := store.Get(ctx, name, life)
+		if err != nil || version != 0 {
+			return key, err
+		}
+		key = make([]byte, sealed.KeySize)
+		_, _ = rand.Read(key) // it never fails
+		if _, err = store.Set(ctx, name, key, 0, life); !errors.Is(err, cluster.ErrConflict) {
+			return key, err
+		}
+	}
+}
+
+// gatewayLoginKeys returns the keys of the logins of the gateway's users. Folder is
+// where the gateway has its own.
+func (p *program) gatewayLoginKeys(settings config.GatewayLogins, folder string) (keys *sealed.Keys, err error) {
 	place, name := "", ""
 	if settings.Key != "" {
 		place, name, _ = config.SplitReference(settings.Key) // was checked when it was read
@@ -408,10 +462,7 @@ func (p *program) gatewayLogins() (sealed.Store, error) {
 	if err != nil {
 		return nil, usagef("gateway.logins.key: %v", err)
 	}
-	if p.shared != nil {
-		return &sealed.Cluster{Store: p.shared, Keys: keys}, nil
-	}
-	return &sealed.Files{Dir: cmp.Or(settings.Dir, filepath.Join(folder, "logins")), Keys: keys}, nil
+	return keys, nil
 }
 
 // reference returns the secret that a reference such as "env:NAME" leads to.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -67,4 +69,52 @@ func TestGatewayReloadChangesRulesAndServersTogether(t *testing.T) {
 	}
 	stop()
 	clients.Wait()
+}
+
+// TestGatewayTasksAfterARestart creates a task through a gateway and uses it
+// through the next one: it is still that of its principal, and of nobody else.
+func TestGatewayTasksAfterARestart(t *testing.T) {
+	upstream := servingAt(t, "demo", "--http", "127.0.0.1:0")
+	g := &ruled{dir: t.TempDir()}
+	configured(t, g.dir, fmt.Sprintf(`{"mcpServers":{"demo":{"url":%q}}}`, upstream))
+	ada, bob := g.addKey(t, "ada", "dev"), g.addKey(t, "bob", "dev")
+	k := newTasker(t)
+	serve := func(t *testing.T) {
+		g.url, g.errs = servingIn(t, g.dir, "gateway", "--addr", "127.0.0.1:0", "--project", t.TempDir())
+	}
+	var id string
+	t.Run("first", func(t *testing.T) {
+		serve(t)
+		id = strings.TrimSpace(k.run(exitOK, []string{"call", g.url, "demo__slow_report", "topic=tea", "seconds=0", "--detach", "-H", "Authorization: Bearer " + ada}))
+		k.run(exitOK, []string{"tasks", "wait", g.url, id, "-H", "Authorization: Bearer " + ada}, "Report on tea")
+	})
+	if !strings.HasPrefix(id, "demo__") || !strings.Contains(id, "~") {
+		t.Fatalf("id %q", id)
+	}
+	serve(t)
+	k.run(exitOK, []string{"tasks", "get", g.url, id, "-H", "Authorization: Bearer " + ada}, "Report on tea", "err:completed")
+	k.run(exitProtocol, []string{"tasks", "get", g.url, id, "-H", "Authorization: Bearer " + bob}, "err:unknown task")
+	own, _, _ := strings.Cut(id, "~")
+	k.run(exitProtocol, []string{"tasks", "get", g.url, own, "-H", "Authorization: Bearer " + ada}, "err:unknown task")
+}
+
+// TestReplicasShareTheKeyOfTasks has two replicas begin with an empty store.
+func TestReplicasShareTheKeyOfTasks(t *testing.T) {
+	store := cluster.NewMemory()
+	var keys [8][]byte
+	var all sync.WaitGroup
+	for i := range keys {
+		all.Go(func() {
+			var err error
+			if keys[i], err = sharedTaskKey(t.Context(), store); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, key := range keys {
+		if len(key) != 32 || !bytes.Equal(key, keys[0]) {
+			t.Errorf("keys %x", keys)
+		}
+	}
 }

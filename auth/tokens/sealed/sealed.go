@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -45,6 +46,7 @@ type Keys struct{ all []key }
 type key struct {
 	id   [idSize]byte
 	aead cipher.AEAD
+	raw  []byte
 }
 
 // String hides the keys.
@@ -69,12 +71,27 @@ func NewKeys(raw ...[]byte) (*Keys, error) {
 			return nil, err
 		}
 		sum := sha256.Sum256(append([]byte("tenon key id\x00"), r...))
-		k.all = append(k.all, key{[idSize]byte(sum[:idSize]), aead})
+		k.all = append(k.all, key{[idSize]byte(sum[:idSize]), aead, bytes.Clone(r)})
 	}
 	if len(k.all) == 0 {
 		return nil, errors.New("there is no key")
 	}
 	return k, nil
+}
+
+// Derive returns further keys of [KeySize] bytes, one for each of the keys and in
+// their order, for another purpose than the store. They tell nothing about the keys
+// or those of other purposes.
+func (k *Keys) Derive(purpose string) ([][]byte, error) {
+	var all [][]byte
+	for _, one := range k.all {
+		derived, err := hkdf.Key(sha256.New, one.raw, nil, "tenon "+purpose, KeySize)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, derived)
+	}
+	return all, nil
 }
 
 // ParseKeys reads keys in base64, one in each line, the newest first. Empty lines

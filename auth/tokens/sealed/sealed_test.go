@@ -248,3 +248,32 @@ func ExampleFiles() {
 	fmt.Println(err, names)
 	// Output: <nil> [alice at notes]
 }
+
+// Derived keys are the same for the same key and purpose, and others otherwise.
+func TestDerive(t *testing.T) {
+	keys := func(names ...byte) *sealed.Keys {
+		var raw [][]byte
+		for _, name := range names {
+			raw = append(raw, bytes.Repeat([]byte{name}, sealed.KeySize))
+		}
+		k, err := sealed.NewKeys(raw...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	derive := func(k *sealed.Keys, purpose string) [][]byte {
+		all, err := k.Derive(purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	one, two := derive(keys(1), "x"), derive(keys(2, 1), "x")
+	if len(one) != 1 || len(two) != 2 || len(one[0]) != sealed.KeySize || !bytes.Equal(one[0], two[1]) || bytes.Equal(one[0], two[0]) {
+		t.Errorf("%x and %x", one, two)
+	}
+	if bytes.Equal(one[0], derive(keys(1), "y")[0]) || bytes.Equal(one[0], bytes.Repeat([]byte{1}, sealed.KeySize)) {
+		t.Error("the purpose does not count")
+	}
+}
