@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -93,26 +94,65 @@ func (v Override) rewrite(item []byte) []byte {
 
 // SetOverrides replaces the Overrides of the Options. Clients are notified that
 // lists have changed. It changes nothing if it returns an error: two tools or two
-// prompts would have the same name, or a name is invalid.
+// prompts would have the same name, a name is invalid, or begins like those of
+// another server.
 func (r *Router) SetOverrides(tools, prompts map[string]Override) error {
-	t, err := newOverrides(protocol.KindTool, tools)
+	names, err := newNames(tools, prompts)
 	if err != nil {
 		return err
 	}
-	p, err := newOverrides(protocol.KindPrompt, prompts)
-	if err != nil {
-		return err
+	r.updating.Lock()
+	notify := func() {}
+	if err = names.check(r.table.Load()); err == nil {
+		notify = r.setNames(names)
 	}
-	oldTools, oldPrompts := r.tools.Swap(t), r.prompts.Swap(p)
-	if oldTools == nil || maps.Equal(oldTools.of, t.of) && maps.Equal(oldPrompts.of, p.of) {
-		return nil
+	r.updating.Unlock()
+	notify()
+	return err
+}
+
+// allNames has the Overrides of tools and prompts.
+type allNames struct{ tools, prompts *overrides }
+
+func newNames(tools, prompts map[string]Override) (n allNames, err error) {
+	if n.tools, err = newOverrides(protocol.KindTool, tools); err == nil {
+		n.prompts, err = newOverrides(protocol.KindPrompt, prompts)
 	}
-	for _, u := range r.table.Load().upstreams {
-		for _, one := range u.all() {
-			one.changed(mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true})
+	return n, err
+}
+
+// check returns an error if an Override gives a tool or prompt a name that begins
+// like those of another server in the table: clients would take it for that
+// server's.
+func (n allNames) check(t *table) error {
+	for kind, o := range map[string]*overrides{protocol.KindTool: n.tools, protocol.KindPrompt: n.prompts} {
+		for _, name := range slices.Sorted(maps.Keys(o.renamed)) {
+			server, _, _ := strings.Cut(name, "__")
+			other := t.byKey[keyOf(server)]
+			if other == nil || server == name || strings.HasPrefix(o.renamed[name], other.name+"__") {
+				continue
+			}
+			return fmt.Errorf("gateway: the %s %q cannot be named %q: names that begin with %s__ are those of server %s", kind, o.renamed[name], name, server, other.name)
 		}
 	}
 	return nil
+}
+
+// setNames uses other Overrides. It returns the function that reads the lists of the
+// servers of before again, and notifies clients, if the Overrides differ.
+func (r *Router) setNames(n allNames) (notify func()) {
+	oldTools, oldPrompts := r.tools.Swap(n.tools), r.prompts.Swap(n.prompts)
+	if oldTools == nil || maps.Equal(oldTools.of, n.tools.of) && maps.Equal(oldPrompts.of, n.prompts.of) {
+		return func() {}
+	}
+	servers := r.table.Load().upstreams
+	return func() {
+		for _, u := range servers {
+			for _, one := range u.all() {
+				one.changed(mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true})
+			}
+		}
+	}
 }
 
 // overridesOf returns the Overrides for a kind of names.

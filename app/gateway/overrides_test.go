@@ -66,18 +66,56 @@ func TestHiddenPromptsCannotBeUsed(t *testing.T) {
 // TestLaterToolDoesNotTakeARename has a server add a tool whose name the
 // configuration has given to another tool.
 func TestLaterToolDoesNotTakeARename(t *testing.T) {
-	o := Options{Tools: map[string]Override{"notes__add": {Name: "sql__run"}}}
-	sql := &fake{tools: toolsOf(tool("stop")), other: echo}
-	routedWith(t, o, map[string]*fake{"notes": {tools: toolsOf(tool("add")), other: echo}, "sql": sql}, func(t *testing.T, r *Router) {
+	var log strings.Builder
+	o := Options{Tools: map[string]Override{"sql__start": {Name: "sql__run"}}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	sql := &fake{tools: toolsOf(tool("start") + "," + tool("stop")), other: echo}
+	routedWith(t, o, map[string]*fake{"sql": sql}, func(t *testing.T, r *Router) {
 		wantTools(t, r, `{"name":"sql__run"},{"name":"sql__stop"}`)
-		sql.change(func() { sql.tools = toolsOf(tool("run") + "," + tool("stop")) })
-		r.table.Load().upstreams[1].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
+		sql.change(func() { sql.tools = toolsOf(tool("start") + "," + tool("run") + "," + tool("stop")) })
+		r.table.Load().upstreams[0].changed(mcp.SubscriptionFilter{ToolsListChanged: true})
 		synctest.Wait()
 		wantTools(t, r, `{"name":"sql__run"},{"name":"sql__stop"}`)
-		if server, own, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, "sql__run"); !ok || server != "notes" || own != "add" {
+		if server, own, ok := r.Resolve(t.Context(), &mcp.Caller{}, protocol.KindTool, "sql__run"); !ok || server != "sql" || own != "start" {
 			t.Errorf("sql__run is %q of %q", own, server)
 		}
+		if !strings.Contains(log.String(), "gives the name of this tool") {
+			t.Errorf("log: %s", log.String())
+		}
 	})
+}
+
+// TestRenamesStayOutOfOtherServers refuses a name that begins like those of another
+// server, at the start, and when names or servers are replaced.
+func TestRenamesStayOutOfOtherServers(t *testing.T) {
+	takes := map[string]Override{"notes__add": {Name: "sql__run"}}
+	notes, sql := Upstream{Name: "notes", Handler: &fake{}}, Upstream{Name: "sql", Handler: &fake{}}
+	refused := func(err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), `"notes__add" cannot be named "sql__run": names that begin with sql__ are those of server sql`) {
+			t.Error(err)
+		}
+	}
+	for _, o := range []*Options{{Tools: takes, Log: quiet}, {Prompts: takes, Log: quiet}} {
+		_, err := NewRouter([]Upstream{notes, sql}, o)
+		refused(err)
+	}
+	r, err := NewRouter([]Upstream{notes, sql}, &Options{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	refused(r.SetOverrides(takes, nil))
+	refused(r.Replace([]Upstream{notes, sql}, takes, nil))
+	if err := r.Replace([]Upstream{notes}, takes, nil); err != nil { // the name is free without the server
+		t.Error(err)
+	}
+	refused(r.Update([]Upstream{notes, sql}))
+	if _, _, ok := r.Resolve(t.Context(), nil, protocol.KindTool, "sql__run"); !ok {
+		t.Error("the error has changed something")
+	}
+	if err := r.Replace([]Upstream{notes, sql}, map[string]Override{"notes__add": {Name: "notes__append"}}, nil); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestOverrideOfUnknownToolIsLogged misspells a tool that is to be hidden.

@@ -136,7 +136,7 @@ func (p *pages) name(own string) string {
 		return out
 	}
 	if !v.Hidden {
-		p.u.warnOnce("gateway: the configuration gives the name to another server's tool or prompt; it is left out", joined)
+		p.u.warnOnce("gateway: the configuration gives the name of this tool or prompt to another one; it is left out", joined)
 	}
 	return notOurs
 }

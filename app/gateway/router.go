@@ -99,12 +99,9 @@ func NewRouter(servers []Upstream, o *Options) (*Router, error) {
 	if r.opts.Log == nil {
 		r.opts.Log = slog.Default()
 	}
-	if err := r.SetOverrides(r.opts.Tools, r.opts.Prompts); err != nil {
-		return nil, err
-	}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.table.Store(new(table))
-	if err := r.Update(servers); err != nil {
+	if err := r.Replace(servers, r.opts.Tools, r.opts.Prompts); err != nil {
 		r.stop()
 		return nil, err
 	}

@@ -16,6 +16,9 @@ const (
 	invokeTool = "invoke"
 )
 
+// IsSearchTool reports whether a name is that of a tool of [Search].
+func IsSearchTool(name string) bool { return name == searchTool || name == invokeTool }
+
 // searchTools has the definitions of search and invoke, in the order of their
 // names as lists have it. The first %s says that a tool may be a task, the second
 // which servers there are.

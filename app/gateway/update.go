@@ -66,14 +66,42 @@ func (t *table) has(u *upstream) bool { return t.byKey[u.key] == u }
 // ended, [Options].Released is called. Clients are notified that lists have changed,
 // and subscriptions to resources of a server that was replaced continue at the
 // new one. It is an error, and changes nothing, if two servers have the same
-// name or the Router is closed.
+// name, an Override has a name that begins like those of another server, or the
+// Router is closed.
 func (r *Router) Update(servers []Upstream) error {
-	r.updating.Lock()
-	defer r.updating.Unlock()
-	old := r.table.Load()
-	t, err := r.newTable(servers, old)
+	return r.update(servers, func() allNames { return allNames{r.tools.Load(), r.prompts.Load()} })
+}
+
+// Replace is [Router.Update] and [Router.SetOverrides] in one step: the Overrides
+// are checked with the new servers.
+func (r *Router) Replace(servers []Upstream, tools, prompts map[string]Override) error {
+	names, err := newNames(tools, prompts)
 	if err != nil {
 		return err
+	}
+	return r.update(servers, func() allNames { return names })
+}
+
+// update replaces servers and Overrides, and then notifies clients.
+func (r *Router) update(servers []Upstream, names func() allNames) error {
+	notify, err := r.replace(servers, names)
+	if err == nil {
+		notify()
+	}
+	return err
+}
+
+// replace does the work of update. It returns the function that notifies clients.
+func (r *Router) replace(servers []Upstream, current func() allNames) (notify func(), err error) {
+	r.updating.Lock()
+	defer r.updating.Unlock()
+	names, old := current(), r.table.Load()
+	t, err := r.newTable(servers, old)
+	if err == nil {
+		err = names.check(t)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var added, removed []*upstream
 	for _, u := range t.upstreams {
@@ -87,7 +115,7 @@ func (r *Router) Update(servers []Upstream) error {
 		}
 	}
 	if len(added)+len(removed) == 0 {
-		return nil
+		return r.setNames(names), nil
 	}
 	for _, u := range added {
 		start := u.watch
@@ -95,15 +123,18 @@ func (r *Router) Update(servers []Upstream) error {
 			start = func() {} // its connections start with the first call
 		}
 		if !r.spawn(start) {
-			return errClosed
+			return nil, errClosed
 		}
 	}
+	renamed := r.setNames(names)
 	r.table.Store(t)
 	for _, u := range removed {
 		u.retire()
 	}
-	r.changes.announce(nil, allLists)
-	return nil
+	return func() {
+		renamed()
+		r.changes.announce(nil, allLists)
+	}, nil
 }
 
 // route returns the server that the names of a call belong to, and the call's

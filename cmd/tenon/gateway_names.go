@@ -31,6 +31,13 @@ func (v *gatewayFlags) checkNames(g config.Gateway) error {
 	if v.names == "plain" && len(g.Tools)+len(g.Prompts)+len(g.Sets) > 0 {
 		return usagef("--names plain does not work with tools, prompts or sets of \"gateway\" in tenon.json: they need the names with servers")
 	}
+	if v.search || g.Search {
+		for _, key := range slices.Sorted(maps.Keys(g.Tools)) {
+			if gateway.IsSearchTool(g.Tools[key].Name) {
+				return usagef("the tool %s cannot be named %s in tenon.json: with --search that is a tool of the gateway", key, g.Tools[key].Name)
+			}
+		}
+	}
 	if v.set == "" {
 		return nil
 	}

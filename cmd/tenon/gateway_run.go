@@ -232,9 +232,9 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 	rules := g.access.ruleSet(&settings, g.router)
 	g.access.policy.Set(g.access.rules, rules) // nobody uses a new server by an old rule, or an old one by a new rule
 	if !first {
-		if err := g.update(ups, tools, prompts); err != nil {
+		if err := g.router.Replace(ups, tools, prompts); err != nil {
 			g.access.policy.Set(g.access.rules)
-			return err
+			return usageError{err}
 		}
 	}
 	g.setServers(next)
@@ -243,14 +243,6 @@ func (g *gatewayRun) use(c *config.Config, next map[string]*gatewayServer, guard
 	g.access.use(rules)
 	g.useSets(settings, next)
 	return nil
-}
-
-// update replaces the servers and their names.
-func (g *gatewayRun) update(servers []gateway.Upstream, tools, prompts map[string]gateway.Override) error {
-	if err := g.router.SetOverrides(tools, prompts); err != nil {
-		return usageError{err}
-	}
-	return g.router.Update(servers)
 }
 
 // usePlain serves a single server without a router.
