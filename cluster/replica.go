@@ -40,8 +40,8 @@ type Options struct {
 	// counts as a member. 0 means 10 s; it is renewed three times as often.
 	Lease time.Duration
 
-	// KeyLife is how long a replaced key still opens what it has sealed. 0
-	// means 24 h.
+	// KeyLife is how long a replaced key still opens what it has sealed, unless
+	// seven newer ones have replaced it. 0 means 24 h.
 	KeyLife time.Duration
 
 	// MaxForwards bounds the requests that are being forwarded in each

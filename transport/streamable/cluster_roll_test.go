@@ -12,16 +12,18 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/redistest"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // drain stops a node as a rolling restart does: the load balancer leaves it out,
-// calls in flight complete, and it leaves the cluster last.
-func (f *fleet) drain(n *node) {
+// calls in flight complete, and it leaves the cluster last. streams says how many
+// of its requests are streams, which do not end by themselves.
+func (f *fleet) drain(n *node, streams int64) {
 	f.t.Helper()
 	f.mu.Lock()
 	n.drained = true
 	f.mu.Unlock()
-	waitUntil(f.t, func() bool { return n.passing.Load() == 0 })
+	waitUntil(f.t, func() bool { return n.passing.Load() <= streams })
 	n.handler.Shutdown()
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
@@ -86,7 +88,7 @@ func TestRollingRestart(t *testing.T) {
 		f.nodes = append(f.nodes, fresh)
 		f.mu.Unlock()
 		busy()
-		f.drain(old)
+		f.drain(old, 0)
 	}
 	busy()
 	close(stop)
@@ -131,5 +133,41 @@ func TestCommandsPerCall(t *testing.T) {
 	t.Logf("%d calls: %d commands of 2026-07-28, %d in a session", calls, modern, legacy)
 	if modern > background || legacy > calls+background {
 		t.Errorf("%d calls: %d commands of 2026-07-28, %d in a session", calls, modern, legacy)
+	}
+}
+
+// A subscription goes on while all replicas are replaced one by one.
+func TestRollingRestartWithSubscriptions(t *testing.T) {
+	for _, rev := range mcp.Revisions() {
+		t.Run(string(rev), func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, 2, nil)
+			v := f.visit(rev)
+			l := v.listen(mcp.SubscriptionFilter{ResourceSubscriptions: []string{"test://one"}})
+			defer l.stop()
+			for _, old := range f.nodes[:2] {
+				fresh := f.startNode(nil)
+				f.mu.Lock()
+				f.nodes = append(f.nodes, fresh)
+				f.mu.Unlock()
+				f.drain(old, 2)
+			}
+			for i := 0; ; i++ {
+				f.nodes[2].server.ResourceUpdated("test://one")
+				select {
+				case got := <-l.heard:
+					if strings.Contains(got, "test://one") && !strings.Contains(got, "acknowledged") {
+						t.Logf("heard after %d tries", i)
+						return
+					}
+				case err := <-l.ended:
+					t.Fatalf("the subscription ended with %v", err)
+				case <-time.After(20 * time.Millisecond):
+				}
+				if i > 1500 {
+					t.Fatal("no change heard")
+				}
+			}
+		})
 	}
 }
