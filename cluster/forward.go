@@ -185,7 +185,7 @@ func (r *Replica) Forward(w http.ResponseWriter, q *http.Request, body []byte, i
 	}
 	dropHopHeaders(h)
 	w.WriteHeader(res.StatusCode)
-	if err := copyStream(w, res.Body); err != nil {
+	if err := copyBody(w, res); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -259,26 +259,42 @@ func dropHopHeaders(h http.Header) {
 	}
 }
 
-// copyStream copies a response and flushes each part.
-func copyStream(w http.ResponseWriter, from io.Reader) error {
+// copyBuffers has buffers for copyBody.
+var copyBuffers = sync.Pool{New: func() any { return new([16 << 10]byte) }}
+
+// copyBody copies the body of a response. If its length is unknown, it is a
+// stream, of which each part is flushed.
+func copyBody(w http.ResponseWriter, res *http.Response) error {
 	rc := http.NewResponseController(w)
-	buf := make([]byte, 16<<10)
+	flush := func() error {
+		defer rc.SetWriteDeadline(time.Time{})
+		if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		return nil
+	}
+	stream := res.ContentLength < 0
+	buf := copyBuffers.Get().(*[16 << 10]byte)
+	defer copyBuffers.Put(buf)
 	rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	rc.Flush()
+	if stream {
+		flush()
+	}
 	for {
-		n, err := from.Read(buf)
+		n, err := res.Body.Read(buf[:])
 		if n > 0 {
 			rc.SetWriteDeadline(time.Now().Add(writeTimeout))
 			if _, err := w.Write(buf[:n]); err != nil {
 				return err
 			}
-			if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-				return err
+			if stream {
+				if err := flush(); err != nil {
+					return err
+				}
 			}
-			rc.SetWriteDeadline(time.Time{})
 		}
 		if err == io.EOF {
-			return nil
+			return flush()
 		}
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/cluster"
 )
 
-func join(t *testing.T, s cluster.Store, o *cluster.Options) *cluster.Replica {
+func join(t testing.TB, s cluster.Store, o *cluster.Options) *cluster.Replica {
 	t.Helper()
 	r, err := cluster.Join(t.Context(), s, o)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 
 // bench measures the cluster and prints the figures of docs/scale-out.md.
 func bench(ctx context.Context, o options) error {
-	if err := benchReplica(ctx, o); err != nil {
+	if err := benchReplica(ctx, o); err != nil || o.only != "" {
 		return err
 	}
 	if o.duration == 0 {
@@ -83,6 +83,9 @@ func benchReplica(ctx context.Context, o options) error {
 		{name: "input, second round at its replica", run: rounds(one, one), at: r[1:]},
 		{name: "input, second round forwarded", run: rounds(one, two), at: r[1:]},
 	}
+	if o.only != "" {
+		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return s.name != o.only })
+	}
 	for _, s := range subjects { // to connect and to warm up
 		if _, err := s.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -99,13 +102,26 @@ func benchReplica(ctx context.Context, o options) error {
 	for _, s := range subjects {
 		fmt.Printf("%-36s %7.0f calls/s  %6.0f µs CPU/call (%.0f-%.0f)\n", s.name, median(s.rate), median(s.cpu), slices.Min(s.cpu), slices.Max(s.cpu))
 	}
+	if o.only != "" {
+		return nil
+	}
 	for i, name := range []string{"2026-07-28", "2025-06-18"} {
 		a, b := subjects[2*i], subjects[2*i+1]
-		fmt.Printf("%s with Redis: %.2f x the calls/s, %.2f x the calls for the same CPU time\n", name, median(b.rate)/median(a.rate), median(a.cpu)/median(b.cpu))
+		fmt.Printf("%s with Redis: %.2f x the calls/s, %.2f x the calls for the same CPU time (medians of the ratios of each round)\n", name, ratio(b.rate, a.rate), ratio(a.cpu, b.cpu))
 	}
 	hop, extra := median(subjects[0].cpu), median(subjects[5].cpu)-median(subjects[4].cpu)
-	fmt.Printf("forwarding adds %.0f µs CPU, %.2f x a call through a gateway without Redis\n", extra, extra/hop)
+	fmt.Printf("forwarded: %.2f x the calls/s; it adds %.0f µs CPU at both replicas together, %.2f x a call through a gateway without Redis\n", ratio(subjects[5].rate, subjects[4].rate), extra, extra/hop)
 	return nil
+}
+
+// ratio returns the median of the ratios of two things that were measured in the
+// same rounds.
+func ratio(a, b []float64) float64 {
+	all := make([]float64, len(a))
+	for i := range a {
+		all[i] = a[i] / b[i]
+	}
+	return median(all)
 }
 
 func (s *subject) measure(ctx context.Context) error {

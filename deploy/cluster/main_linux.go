@@ -26,6 +26,7 @@ type options struct {
 	duration time.Duration
 	every    time.Duration
 	rounds   int
+	only     string
 }
 
 func main() {
@@ -35,6 +36,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 0, "how long to kill replicas; 0: until interrupted")
 	flag.DurationVar(&o.every, "kill", 5*time.Second, "how often to kill a replica")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often to measure each thing, with -bench")
+	flag.StringVar(&o.only, "only", "", "measure only this, such as \"2025-06-18 with Redis\", to profile it, with -bench")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
