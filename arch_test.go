@@ -409,3 +409,22 @@ func TestTestSupportStaysInTests(t *testing.T) {
 		}
 	}
 }
+
+// TestUnusedMethodsAreNotLinked checks that no package of the program calls methods
+// by names that it computes, as text/template does: the linker keeps the methods of
+// all types then, which makes the program half as large again.
+func TestUnusedMethodsAreNotLinked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links the program")
+	}
+	cmd := exec.Command("go", "build", "-ldflags=-dumpdep", "-o", filepath.Join(t.TempDir(), "tenon"), "./cmd/tenon")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "<ReflectMethod>") {
+			t.Errorf("this function makes the linker keep all methods: %s", line)
+		}
+	}
+}

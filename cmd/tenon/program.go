@@ -123,6 +123,7 @@ func (p *program) rootFor(first string, args []string) *cobra.Command {
 // root is the command that holds all others. First is the first word of what
 // will be run.
 func (p *program) root(first string) *cobra.Command {
+	about := false
 	root := &cobra.Command{
 		Use:   "tenon",
 		Short: "Model Context Protocol client, host and servers",
@@ -135,11 +136,14 @@ builtin:fs?root=. , or a command after -- :
   tenon tools builtin:calc
   tenon call https://example.com/mcp search query=tea
   tenon call echo message=hi -- npx -y some-server`,
-		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // so that RunE says what is wrong
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if about {
+				fmt.Fprintln(p.out, "tenon", version.String())
+				return nil
+			}
 			if len(args) == 0 {
 				return cmd.Help()
 			}
@@ -149,11 +153,13 @@ builtin:fs?root=. , or a command after -- :
 			return usagef("unknown command %q; run \"tenon help\"", args[0])
 		},
 	}
+	// The version of cobra would need text/template, which calls methods by their
+	// names: the linker then keeps those of all types, a third of the program.
+	root.Flags().BoolVarP(&about, "version", "v", false, "print the version")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		p.ends.Store(int32(endingOf(cmd.Name())))
 		return p.checkFlags(cmd)
 	}
-	root.SetVersionTemplate("tenon {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w; run \"tenon help%s\"", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
 	})
