@@ -104,7 +104,21 @@ func (g *gatewayRun) share() {
 		return
 	}
 	g.p.shared = g.cluster.store
+	g.p.onBehalf.replica = g.cluster.replica
 	g.access.counts = gateway.NewClusterLimits(g.cluster.store)
+}
+
+// keepsSessions reports whether a session must stay at one replica, because a
+// server has a connection for each session.
+func (g *gatewayRun) keepsSessions() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.servers {
+		if callerScope(s.entry) == gateway.PerSession {
+			return true
+		}
+	}
+	return false
 }
 
 // shareWith gives a command and its subcommands the flag --redis, for what the

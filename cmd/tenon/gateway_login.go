@@ -46,6 +46,7 @@ type gatewayCredentials struct {
 	pages      *weblogin.Service // nil until it is known where its pages are
 	transports map[string]http.RoundTripper
 	opened     lazyLogins
+	replica    *cluster.Replica // nil if the gateway is alone
 }
 
 // prepare says what the servers of entries need: the tokens of callers, or pages to
@@ -273,7 +274,7 @@ func (g *gatewayCredentials) openPages(origin string, id *weblogin.Identity) (*w
 			}
 		}
 	}
-	s, err := weblogin.New(&weblogin.Options{Origin: origin, Store: g.store(), Identity: id, ClientName: "Tenon gateway", Log: g.log})
+	s, err := weblogin.New(&weblogin.Options{Origin: origin, Store: g.store(), Identity: id, ClientName: "Tenon gateway", Replica: g.replica, Log: g.log})
 	if err != nil {
 		return nil, usageError{err}
 	}

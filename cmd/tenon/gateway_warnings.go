@@ -164,7 +164,7 @@ func (g *gatewayRun) listed(ctx context.Context, method, kind string) (all []lis
 	}
 	for e := rawjson.Array(rawjson.Lookup(res.Body, kind+"s")); e.Next(); {
 		name, _ := rawjson.String(rawjson.Lookup(e.Value, "name"))
-		if server, own, ok := g.router.Resolve(ctx, kind, name); ok {
+		if server, own, ok := g.router.Resolve(ctx, nil, kind, name); ok {
 			all = append(all, listedName{server, own, name})
 		}
 	}

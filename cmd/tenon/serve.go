@@ -66,8 +66,9 @@ type serving struct {
 	keys     protect.Verifier // of API keys; nil means that there are none
 	announce func(url string) // called before the first request is served; may be nil
 
-	replica *cluster.Replica // nil means that there is one process
-	scope   string           // distinguishes servers of one cluster
+	replica      *cluster.Replica // nil means that there is one process
+	scope        string           // distinguishes servers of one cluster
+	keepSessions func() bool      // see [streamable.Options]; may be nil
 
 	sets     func(name string) mcp.Handler          // serves sets below the path; may be nil
 	mount    func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
@@ -332,7 +333,7 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 		}
 		return h
 	}
-	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Cluster: v.replica, Scope: v.scope, Logger: log}
+	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Cluster: v.replica, Scope: v.scope, KeepSessions: v.keepSessions, Logger: log}
 	h, err := streamable.NewHandler(s, o)
 	if err != nil {
 		return nil, usageError{err}

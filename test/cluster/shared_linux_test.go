@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,4 +81,27 @@ func describes(t testing.TB, c *client.Client, name string) string {
 		}
 	}
 	return ""
+}
+
+// A server with a connection for each session sees one of them, whichever replica
+// a request reaches.
+func TestConnectionOfASession(t *testing.T) {
+	modern, _, _ := twoShops(t)
+	w := start(t, 3, fmt.Sprintf(`{"modern":{"type":"http","url":%q,"connection":"session"}}`, modern.url))
+	for _, rev := range []mcp.Revision{mcp.Rev20250326, mcp.Rev20251125} {
+		c := w.dial(t, rev, nil)
+		for range 9 {
+			call(t, c, "modern__add", map[string]any{"a": 1, "b": 1})
+		}
+		open := 0
+		for _, r := range w.replicas {
+			for _, s := range r.status(t).Servers {
+				open += s.Connections
+			}
+		}
+		if open != 1 {
+			t.Errorf("%s: there are %d connections for one session", rev, open)
+		}
+		c.Close()
+	}
 }

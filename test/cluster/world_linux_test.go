@@ -272,6 +272,7 @@ func (w *world) dial(t testing.TB, rev mcp.Revision, o *client.Options) *client.
 func (r *replica) status(t testing.TB) (s struct {
 	CallsInFlight int
 	CallsWaiting  int
+	Servers       []struct{ Connections int }
 	Cluster       struct {
 		Self    struct{ ID string }
 		Members []struct{ ID string }

@@ -17,6 +17,9 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		writeJSON(w, http.StatusBadRequest, eraconn.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
 		return
 	}
+	if s.forwardHome(w, r, func() []byte { return body }) {
+		return
+	}
 	ses := s.find(w, r)
 	if ses == nil {
 		return

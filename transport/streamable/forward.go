@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -84,6 +85,39 @@ func (s *Handler) refuseForward(w http.ResponseWriter, r *http.Request, id jsonr
 	w.Header().Set("Retry-After", "1")
 	a := eraconn.Fail(id, mcp.CodeInternal, "another replica of the server, which has to serve this request, cannot be reached: try again later")
 	writeJSON(w, http.StatusServiceUnavailable, a.Append(nil))
+}
+
+// newKey returns the key of a new session. In a cluster it begins with the id of
+// the replica that opens it.
+func (s *sessions) newKey() string {
+	key := rand.Text() + rand.Text()
+	if c := s.h.opts.Cluster; c != nil {
+		key = c.ID() + "." + key
+	}
+	return key
+}
+
+// forwardHome forwards a request of a session to the replica that opened it, if
+// only that one can serve it. It reports whether the request was answered.
+func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, body func() []byte) bool {
+	keep := s.h.opts.KeepSessions
+	b, ok := s.backend.(*clusterBackend)
+	if !ok || keep == nil || !keep() || cluster.Forwarded(r.Context()) {
+		return false
+	}
+	in, ok := b.open(r.Header.Get(httpheader.Session))
+	home, _, named := strings.Cut(in.key, ".")
+	if !ok || !named || home == b.r.ID() {
+		return false
+	}
+	err := b.r.Forward(w, r, body(), home)
+	switch {
+	case errors.Is(err, cluster.ErrGone):
+		refuse(w, http.StatusNotFound, "the replica that had this session has stopped: send initialize again")
+	case err != nil:
+		s.h.refuseForward(w, r, nil, err)
+	}
+	return true
 }
 
 // requestID returns the id of the nth request to the client. In a cluster it

@@ -20,6 +20,9 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; GET needs a session of an older protocol revision and Accept: text/event-stream")
 		return nil
 	}
+	if r.Header.Get(httpheader.LastEvent) == "" && s.forwardHome(w, r, func() []byte { return nil }) {
+		return nil
+	}
 	ses := s.find(w, r)
 	if ses == nil {
 		return nil

@@ -79,6 +79,13 @@ type Options struct {
 	// there is middleware before the Handler, or more than one Handler.
 	Cluster *cluster.Replica
 
+	// KeepSessions reports whether the requests of a session are served by the
+	// replica that opened it, because what they use is in its memory only, such
+	// as a connection of the session to another server. Other replicas forward
+	// them. When that replica stops, the session ends. Nil means that any
+	// replica serves them.
+	KeepSessions func() bool
+
 	// Scope distinguishes Handlers of one cluster that serve different things,
 	// such as at different URLs. All replicas use the same names.
 	Scope string

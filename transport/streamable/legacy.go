@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +24,9 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 	}
 	if m.Method == mcp.NotificationCancelled && cluster.Forwarded(r.Context()) {
 		s.cancelForwarded(w, r, m)
+		return
+	}
+	if !m.IsResponse() && s.forwardHome(w, r, func() []byte { return encode(m) }) {
 		return
 	}
 	ses := s.find(w, r)
@@ -77,7 +79,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		return
 	}
 	p := s.h.guard.Principal(r)
-	key := rand.Text() + rand.Text()
+	key := s.newKey()
 	es := s.h.server.NewSession(handlerID(key))
 	out := s.h.newReply(r.Context(), w)
 	a := es.Serve(r.Context(), m, p, discard{})
