@@ -219,7 +219,7 @@ func (s *setup) redisInfo(section, name string) (int64, error) {
 			return strconv.ParseInt(value, 10, 64)
 		}
 	}
-	return 0, fmt.Errorf("Redis says no %s", name)
+	return 0, fmt.Errorf("no %s in what Redis tells of itself", name)
 }
 
 // addReplica starts a gateway; with Redis, it is a replica of the cluster.

@@ -158,14 +158,6 @@ func (r *replica) log() string {
 	return r.said.String()
 }
 
-// signal sends a signal to the process.
-func (r *replica) signal(s syscall.Signal) {
-	r.mu.Lock()
-	cmd := r.cmd
-	r.mu.Unlock()
-	cmd.Process.Signal(s)
-}
-
 // kill ends the process at once.
 func (r *replica) kill() {
 	r.mu.Lock()

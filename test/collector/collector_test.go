@@ -59,7 +59,7 @@ func receive(t *testing.T) (url string, spans *consumertest.TracesSink, metrics 
 // names has all tools belong to one server.
 type names struct{}
 
-func (names) Resolve(_ context.Context, _, name string) (server, own string, ok bool) {
+func (names) Resolve(_ context.Context, _ *mcp.Caller, _, name string) (server, own string, ok bool) {
 	return "notes", name, true
 }
 
