@@ -68,6 +68,7 @@ type replica struct {
 	dir  string   // of its configuration
 	args []string // after "gateway"
 	env  []string
+	bin  string // the program; empty: that of the others
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -78,7 +79,14 @@ type replica struct {
 // and settings (the value of gateway, if any).
 func start(t testing.TB, n int, servers string, settings ...string) *world {
 	t.Helper()
-	config := fmt.Sprintf(`{"mcpServers": %s, "gateway": %s}`, servers, cmp.Or(strings.Join(settings, ""), "{}"))
+	return startEach(t, n, servers, strings.Join(settings, ""), func(int, *replica) {})
+}
+
+// startEach is start with replicas that differ: change is called with each before
+// it starts.
+func startEach(t testing.TB, n int, servers, settings string, change func(i int, r *replica)) *world {
+	t.Helper()
+	config := fmt.Sprintf(`{"mcpServers": %s, "gateway": %s}`, servers, cmp.Or(settings, "{}"))
 	needtest.Program(t, "nginx")
 	w := &world{t: t, redis: redistest.Start(t, &redistest.Options{Keep: true}), dir: t.TempDir()}
 	for i := range n {
@@ -86,6 +94,7 @@ func start(t testing.TB, n int, servers string, settings ...string) *world {
 		if err := os.WriteFile(filepath.Join(r.dir, "tenon.json"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		change(i, r)
 		w.replicas = append(w.replicas, r)
 	}
 	var all sync.WaitGroup
@@ -117,7 +126,7 @@ func (r *replica) start() {
 		t.Error(err)
 		return
 	}
-	cmd := exec.Command(path, append([]string{"gateway", "--addr", r.addr, "--page", "off"}, r.args...)...)
+	cmd := exec.Command(cmp.Or(r.bin, path), append([]string{"gateway", "--addr", r.addr, "--page", "off"}, r.args...)...)
 	cmd.Env = append(os.Environ(), "TENON_CONFIG_DIR="+r.dir, "TENON_REDIS="+r.w.redis.URL)
 	cmd.Env = append(cmd.Env, r.env...)
 	cmd.Stdout, cmd.Stderr = r, r
