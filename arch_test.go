@@ -41,6 +41,7 @@ var importRules = map[string]importRule{
 	"internal/rulematch":   {why: "a pattern is text; a rule means the same to the host and the gateway"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
+	"internal/credheader":  {why: "what verifies credentials and what forwards requests must not know each other"},
 	"internal/gcfloor":     {why: "it tunes the garbage collector of a process, whatever that does"},
 	"internal/softclose":   {extern: []string{"golang.org/x/sys"}, why: "it knows TCP and nothing that is sent over it"},
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
@@ -61,7 +62,7 @@ var importRules = map[string]importRule{
 	"auth/tokens/sealed":  {on: []string{"auth/tokens", "cluster", "internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
 	"auth/fetch":          {extern: []string{jsonv2}, why: "every fetch from an address that a peer chose uses it"},
-	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
+	"auth/protect":        {on: []string{"auth/fetch", "internal/credheader", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/loginpage", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
 	"internal/eraconn/internal/clientcall": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
@@ -79,7 +80,7 @@ var importRules = map[string]importRule{
 
 	"ext/servercard": {on: []string{"mcp"}, why: "a card is a document: anybody may read or publish one, with any transport"},
 
-	"cluster":                    {on: []string{"cluster/internal/mailbox"}, why: "what replicas share is an interface: a program that has one process links no database"},
+	"cluster":                    {on: []string{"cluster/internal/mailbox", "internal/credheader"}, why: "what replicas share is an interface: a program that has one process links no database"},
 	"cluster/internal/mailbox":   {why: "it delivers bytes to one receiver and does not know who publishes them"},
 	"cluster/redis":              {on: []string{"cluster", "cluster/internal/mailbox", "cluster/redis/internal/raw"}, extern: []string{"github.com/redis/rueidis"}, why: "the only package that links Redis"},
 	"cluster/redis/internal/raw": {extern: []string{"github.com/redis/rueidis"}, why: "the connection of a store for the packages beside it"},

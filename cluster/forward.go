@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/credheader"
 )
 
 // Errors of [Replica.Forward]. They are wrapped: test them with [errors.Is].
@@ -217,6 +219,7 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 	}
 	out.Host = q.Host
 	out.Header = q.Header.Clone()
+	credheader.Restore(q.Context(), out.Header)
 	dropHopHeaders(out.Header)
 	out.Header.Del("Content-Length")
 	out.Header.Set(headerClient, q.RemoteAddr)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/internal/credheader"
 )
 
 func join(t testing.TB, s cluster.Store, o *cluster.Options) *cluster.Replica {
@@ -499,4 +500,24 @@ func TestAddressesWithoutHostNeedAnother(t *testing.T) {
 		t.Error("joined")
 	}
 	join(t, cluster.NewMemory(), &cluster.Options{Addr: ":0", Advertise: "here.example:1"})
+}
+
+// Credentials that middleware has verified and removed arrive at the replica that a
+// request is forwarded to, which verifies them itself.
+func TestForwardedRequestsHaveTheirCredentials(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, q.Header.Get("Authorization")) }))
+	q := httptest.NewRequest("POST", "http://public.example/mcp", nil)
+	q.Header.Set("Authorization", "Bearer t")
+	ctx := credheader.With(q.Context(), q.Header)
+	q = q.WithContext(ctx)
+	q.Header.Del("Authorization")
+	w := httptest.NewRecorder()
+	if err := a.Forward(w, q, nil, b.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if w.Body.String() != "Bearer t" || q.Header.Get("Authorization") != "" {
+		t.Errorf("the owner got %q, and the request has %q", w.Body, q.Header)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/credheader"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -59,7 +60,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			g.refuse(w, no)
 			return
 		}
-		ctx := context.WithValue(r.Context(), principalKey{}, principal)
+		ctx := context.WithValue(credheader.With(r.Context(), r.Header), principalKey{}, principal)
 		if g.opts.KeepToken && principal.Issuer != ownIssuer { // an API key is for this resource alone
 			ctx = withToken(ctx, r)
 		}
@@ -124,7 +125,7 @@ func (g *Guard) permit(w http.ResponseWriter, r *http.Request, principal *mcp.Pr
 func without(r *http.Request) *http.Request {
 	bare := r.WithContext(r.Context())
 	bare.Header = maps.Clone(r.Header)
-	for _, name := range []string{"Authorization", "Dpop"} {
+	for _, name := range credheader.Names {
 		delete(bare.Header, name)
 	}
 	return bare
