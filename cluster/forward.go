@@ -331,7 +331,8 @@ func (r *Replica) exchange(ctx context.Context, q *http.Request, body []byte, id
 
 // Broadcast passes a request of a client to all other live replicas and waits for
 // their responses, a few seconds at most. The error joins those of replicas that
-// did not serve it; one that has stopped is none.
+// did not serve it; one that has stopped is none. Broadcast also returns an error
+// if the store has lost the membership of this replica, and so perhaps of others.
 func (r *Replica) Broadcast(q *http.Request, body []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.Context()), broadcastTimeout)
 	defer cancel()
@@ -339,7 +340,10 @@ func (r *Replica) Broadcast(q *http.Request, body []byte) error {
 	if err != nil && len(members) == 0 {
 		return fmt.Errorf("find the other replicas: %w", err)
 	}
-	errs := make([]error, len(members))
+	errs := make([]error, len(members), len(members)+1)
+	if errors.Is(err, errUnlisted) {
+		errs = append(errs, fmt.Errorf("find the other replicas: %w", err))
+	}
 	var wg sync.WaitGroup
 	for i, m := range members {
 		if m.ID == r.id {

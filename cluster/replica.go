@@ -74,6 +74,7 @@ type Replica struct {
 	watchers map[*keyWatcher]struct{}
 	members  map[string]Member
 	listed   time.Time // when members were read
+	doubted  time.Time // until when a replica may live though the store does not list it
 	handler  http.Handler
 	fallback http.Handler
 	storeErr error // of the last renewal
@@ -244,6 +245,9 @@ func (r *Replica) renew() {
 			return
 		}
 		err := r.loadRing(r.ctx)
+		if r.list(r.ctx) != nil { // others may not have registered again either
+			r.doubt()
+		}
 		if e := r.register(r.ctx); err == nil {
 			err = e
 		}
@@ -263,16 +267,40 @@ func (r *Replica) renew() {
 	}
 }
 
+// errUnlisted is the error of a list of members that may lack live replicas.
+var errUnlisted = errors.New("the replicas have not all renewed their membership yet")
+
+// doubt keeps the members that were last known for one more lease: they have lost
+// their leases because the store was away, was emptied or is full, and not because
+// they have stopped.
+func (r *Replica) doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubted = time.Now().Add(r.opts.Lease)
+}
+
 // Members returns the live replicas, this one included, by id. While the store is
-// away it returns those that were last known, and the error.
+// away or has lost the membership of this replica, Members returns those that were
+// last known, and an error.
 func (r *Replica) Members(ctx context.Context) ([]Member, error) {
-	err := r.list(ctx)
+	err := r.refresh(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Values(r.members), func(a, b Member) int { return strings.Compare(a.ID, b.ID) }), err
 }
 
-// list reads the members from the store.
+// refresh reads the members from the store. If these lack this replica, it
+// registers again.
+func (r *Replica) refresh(ctx context.Context) error {
+	err := r.list(ctx)
+	if errors.Is(err, errUnlisted) {
+		r.look()
+	}
+	return err
+}
+
+// list reads the members from the store. A list without this replica says nothing
+// about others: list keeps those that were last known and returns errUnlisted.
 func (r *Replica) list(ctx context.Context) error {
 	at := time.Now()
 	raw, err := r.store.Members(ctx, groupKey)
@@ -286,29 +314,51 @@ func (r *Replica) list(ctx context.Context) error {
 			members[id] = m
 		}
 	}
+	_, listed := members[r.id]
+	if !listed {
+		r.doubt()
+		err = errUnlisted
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at.After(r.listed) {
+		if at.Before(r.doubted) {
+			for id, m := range r.members {
+				if _, ok := members[id]; !ok {
+					members[id] = m
+				}
+			}
+		}
 		r.members, r.listed = members, at
 	}
-	return nil
+	return err
 }
 
-// peer returns a live replica. If the store is away, it goes by the members that
-// were last known.
+// peer returns a replica that may be live: the connection to it tells. If the store
+// is away, peer uses the members that were last known.
 func (r *Replica) peer(ctx context.Context, id string) (Member, error) {
 	m, known, age := r.known(id)
 	if known && age < membersAge {
 		return m, nil
 	}
-	err := r.list(ctx)
+	err := r.refresh(ctx)
 	if m, known, _ = r.known(id); known {
 		return m, nil
+	}
+	if err == nil && r.doubtful() {
+		err = errUnlisted
 	}
 	if err != nil {
 		return m, err
 	}
 	return m, ErrGone
+}
+
+// doubtful reports whether a replica that the store does not list may live.
+func (r *Replica) doubtful() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Now().Before(r.doubted)
 }
 
 func (r *Replica) known(id string) (m Member, ok bool, age time.Duration) {
