@@ -131,7 +131,7 @@ func (p *RuleSet) rightsOf(who *identity) *rights {
 // serve decides about a call.
 func (p *RuleSet) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
 	r := p.callers.of(c.Caller.Principal)
-	switch {
+	switch { // as in usesFeature
 	case c.IsNotification, c.Method == mcp.MethodDiscover:
 		return p.within(ctx, c, r, next)
 	case c.Method == mcp.MethodPing:
@@ -150,6 +150,17 @@ func (p *RuleSet) serve(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 		return mcp.Result{}, err
 	}
 	return next.Serve(ctx, c)
+}
+
+// usesFeature reports whether check decides about a call: one that uses a tool, a
+// prompt, a resource or an extension.
+func usesFeature(c *mcp.Call) bool {
+	switch {
+	case c.IsNotification, c.Method == mcp.MethodDiscover, c.Method == mcp.MethodPing, c.Method == mcp.MethodSubscriptionsListen:
+		return false
+	}
+	_, isList := listOf(c.Method)
+	return !isList
 }
 
 // check returns an error unless the caller may use all that a call names.

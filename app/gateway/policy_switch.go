@@ -35,19 +35,34 @@ func setsAt(sets *[]*RuleSet) []*RuleSet {
 // Middleware is the Policy as an [mcp.Middleware].
 func (s *PolicySwitch) Middleware(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-		if c.Method == mcp.MethodSubscriptionsListen {
-			c = s.filtered(ctx, c)
-		}
 		sets := s.sets.Load()
+		if !usesFeature(c) {
+			return s.serve(ctx, c, sets, next)
+		}
 		ctx = withScope(ctx, scope{policy: s, who: c.Caller.Principal, sets: sets})
-		res, err := serveIn(ctx, c, setsAt(sets), next)
-		if l, isList := listOf(c.Method); isList && err == nil && s.sets.Load() != sets {
-			for _, p := range s.current() { // it may have servers that are newer than the rules
-				res = p.filter(ctx, c, p.callers.of(c.Caller.Principal), l, res)
+		for _, p := range setsAt(sets) {
+			if err := p.check(ctx, c, p.callers.of(c.Caller.Principal)); err != nil {
+				return mcp.Result{}, err
 			}
 		}
-		return res, err
+		return next.Serve(ctx, c)
 	})
+}
+
+// serve serves a call that uses no feature, or many of them: a list, a subscription,
+// a notification.
+func (s *PolicySwitch) serve(ctx context.Context, c *mcp.Call, sets *[]*RuleSet, next mcp.Handler) (mcp.Result, error) {
+	if c.Method == mcp.MethodSubscriptionsListen {
+		c = s.filtered(ctx, c)
+	}
+	ctx = withScope(ctx, scope{policy: s, who: c.Caller.Principal, sets: sets})
+	res, err := serveIn(ctx, c, setsAt(sets), next)
+	if l, isList := listOf(c.Method); isList && err == nil && s.sets.Load() != sets {
+		for _, p := range s.current() { // it may have servers that are newer than the rules
+			res = p.filter(ctx, c, p.callers.of(c.Caller.Principal), l, res)
+		}
+	}
+	return res, err
 }
 
 // checkAgain decides about a call again if rules were replaced since: the servers may

@@ -125,15 +125,14 @@ func (t *target) send(ctx context.Context, method string, header http.Header, bo
 			header[name] = slices.Clone(values)
 		}
 	}
-	u := *t.url // a RoundTripper of the caller may change it
-	r := (&http.Request{Method: method, URL: &u, Host: t.host, Header: header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	r := blank.WithContext(ctx)
+	r.Method, r.URL, r.Host, r.Header = method, t.urlCopy(), t.host, header
 	if body != nil {
 		r.ContentLength = int64(len(body))
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
-	resp, err := t.http.Do(r)
+	resp, err := t.do(r)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err // without the URL, which may hold secrets
@@ -141,6 +140,43 @@ func (t *target) send(ctx context.Context, method string, header http.Header, bo
 		return nil, err
 	}
 	return resp, nil
+}
+
+// blank is copied for each request.
+var blank = &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+
+// urlCopy returns a copy of the URL, which a RoundTripper of the caller may change.
+func (t *target) urlCopy() *url.URL {
+	u := *t.url
+	return &u
+}
+
+// do sends a request and follows redirects. Most responses are none, and need
+// nothing else of [http.Client].
+func (t *target) do(r *http.Request) (*http.Response, error) {
+	c := t.http
+	if c.Transport == nil || c.Jar != nil || c.Timeout != 0 || t.url.User != nil {
+		return c.Do(r)
+	}
+	resp, err := c.Transport.RoundTrip(r)
+	if err != nil || resp.StatusCode/100 != 3 {
+		return resp, err
+	}
+	return (&http.Client{Transport: &resumed{resp, c.Transport}, CheckRedirect: c.CheckRedirect}).Do(r)
+}
+
+// resumed returns a response that was received already to the first request.
+type resumed struct {
+	first *http.Response
+	next  http.RoundTripper
+}
+
+func (t *resumed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if first := t.first; first != nil {
+		t.first = nil
+		return first, nil
+	}
+	return t.next.RoundTrip(r)
 }
 
 // contentType returns the media type of a response, without its parameters.
