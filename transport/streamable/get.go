@@ -27,23 +27,25 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	if ses == nil {
 		return nil
 	}
+	defer func() { // also if forwarding panics
+		if rest == nil {
+			s.release(ses)
+		}
+	}()
 	last, present, err := only(r.Header, httpheader.LastEvent)
 	if err != nil {
-		s.release(ses)
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	}
 	missed := false
 	if owner := s.streamOwner(last); present && owner != "" {
 		if ended := s.resumeElsewhere(w, r, ses, last, owner); ended {
-			s.release(ses)
 			return nil
 		}
 		present, missed = false, true // a stream of changes of a replica that has stopped
 	}
 	release, refused := s.h.server.Subscribe(s.h.guard.Principal(r))
 	if refused != nil {
-		s.release(ses)
 		refuseSubscription(w, nil, refused)
 		return nil
 	}
