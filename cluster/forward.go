@@ -181,11 +181,11 @@ func (r *Replica) Forward(w http.ResponseWriter, q *http.Request, body []byte, i
 	}
 	defer done()
 	defer res.Body.Close()
+	dropHopHeaders(res.Header) // those of w are the caller's, such as Connection: close
 	h := w.Header()
 	for name, values := range res.Header {
 		h[name] = values
 	}
-	dropHopHeaders(h)
 	w.WriteHeader(res.StatusCode)
 	if err := copyBody(w, res); err != nil {
 		panic(http.ErrAbortHandler)
@@ -198,6 +198,9 @@ func (r *Replica) Forward(w http.ResponseWriter, q *http.Request, body []byte, i
 func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id string) (res *http.Response, done func(), err error) {
 	if Forwarded(q.Context()) {
 		return nil, nil, errors.New("the request was forwarded before")
+	}
+	if q.URL.Opaque != "" || !strings.HasPrefix(q.URL.Path, "/") {
+		return nil, nil, errors.New("the target of the request is not a path")
 	}
 	if _, err := r.peer(ctx, id); err != nil {
 		return nil, nil, err
@@ -213,10 +216,12 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 			done()
 		}
 	}()
-	out, err := http.NewRequestWithContext(ctx, q.Method, "https://"+hostOf(id)+q.URL.RequestURI(), bytes.NewReader(body))
+	out, err := http.NewRequestWithContext(ctx, q.Method, "https://"+hostOf(id)+"/", bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
 	}
+	out.URL.Path, out.URL.RawPath = q.URL.Path, q.URL.EscapedPath()
+	out.URL.RawQuery, out.URL.ForceQuery = q.URL.RawQuery, q.URL.ForceQuery
 	out.Host = q.Host
 	out.Header = q.Header.Clone()
 	credheader.Restore(q.Context(), out.Header)
@@ -250,13 +255,10 @@ func (r *Replica) explain(ctx context.Context, id string, err error) error {
 	return err
 }
 
-// dropHopHeaders removes the headers that belong to one connection.
+// dropHopHeaders removes the headers that belong to one connection. What the
+// Connection header names is kept: a client could remove headers that a proxy
+// before this replica adds, such as Authorization.
 func dropHopHeaders(h http.Header) {
-	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
 	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect"} {
 		h.Del(name)
 	}

@@ -54,21 +54,76 @@ func TestForwardedRequestsArriveUnchanged(t *testing.T) {
 	a, b := join(t, store, nil), join(t, store, nil)
 	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
-		w.Header().Set("X-Seen", fmt.Sprint(q.Method, " ", q.URL, " ", q.Host, " ", q.Header.Get("X-Own"), " ", q.RemoteAddr, " ", q.TLS != nil, " ", q.Header.Get("Tenon-Forwarded-Client")))
+		w.Header().Set("X-Seen", fmt.Sprint(q.Method, " ", q.URL, " ", q.Host, " ", q.Header.Get("X-Own"), " ", q.RemoteAddr, " ", q.TLS != nil, " ", q.Header.Get("Tenon-Forwarded-Client"), q.Header.Get("Upgrade"), q.Header.Get("Connection")))
 		w.WriteHeader(http.StatusTeapot)
 		w.Write(body)
 	}))
-	q := httptest.NewRequest("POST", "http://public.example/mcp?x=1", nil)
+	q := httptest.NewRequest("POST", "http://public.example/m%2Fcp?x=1", nil)
 	q.Header.Set("X-Own", "me")
-	q.Header.Set("Connection", "X-Hop")
-	q.Header.Set("X-Hop", "1")
+	q.Header.Set("Connection", "X-Own") // cannot remove a header
+	q.Header.Set("Upgrade", "websocket")
 	w := httptest.NewRecorder()
 	if err := a.Forward(w, q, []byte("hello"), b.ID()); err != nil {
 		t.Fatal(err)
 	}
-	want := "POST /mcp?x=1 public.example me " + q.RemoteAddr + " false "
+	want := "POST /m%2Fcp?x=1 public.example me " + q.RemoteAddr + " false "
 	if w.Code != http.StatusTeapot || w.Body.String() != "hello" || w.Header().Get("X-Seen") != want {
 		t.Errorf("%d %q, seen %q, want %q", w.Code, w.Body, w.Header().Get("X-Seen"), want)
+	}
+}
+
+// sendRaw sends a request to a server as it is, and returns the response.
+func sendRaw(t *testing.T, s *httptest.Server, request string) *http.Response {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	io.WriteString(c, request)
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// A handler that closes the connection of the client, because the framing of the
+// request is ambiguous, closes it also if it forwards the request.
+func TestForwardKeepsConnectionClose(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
+	forward := handlerFor(a, b.ID, nil)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Connection", "close")
+		forward.ServeHTTP(w, q)
+	}))
+	defer s.Close()
+	res := sendRaw(t, s, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+	if body, _ := io.ReadAll(res.Body); string(body) != "ok" || !res.Close {
+		t.Errorf("%s %q, close %v", res.Status, body, res.Close)
+	}
+}
+
+// The target of a request cannot name another replica than that to which it is
+// forwarded.
+func TestOpaqueTargetsAreNotForwarded(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b, c := join(t, store, nil), join(t, store, nil), join(t, store, nil)
+	for _, r := range []*cluster.Replica{b, c} {
+		r.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if r == c || q.URL.Path != "//mcp" {
+				t.Errorf("%s serves %q", r.ID(), q.URL)
+			}
+		}))
+	}
+	s := httptest.NewServer(handlerFor(a, b.ID, nil))
+	defer s.Close()
+	for target, status := range map[string]int{"x:@" + c.ID() + ".y/admin": 502, "*": 502, "//mcp": 200, "http://" + c.ID() + "//mcp": 200} {
+		if res := sendRaw(t, s, "POST "+target+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"); res.StatusCode != status {
+			t.Errorf("%s: %s", target, res.Status)
+		}
 	}
 }
 
