@@ -33,7 +33,9 @@ type Options struct {
 	// failed or is taken over, see [Manager.Tool]: the process renews its lease
 	// six times as often. The clock of the store counts. 0 means 15 seconds. The
 	// Managers that share a store need the same Lease. A store that can tell
-	// whether a process exists may notice its end sooner.
+	// whether a process exists may notice its end sooner. A Manager that could
+	// not reach the store waits for one more Lease, so that live processes can
+	// renew theirs first.
 	Lease time.Duration
 	// Log receives errors of the store. Nil means slog.Default().
 	Log *slog.Logger
@@ -79,6 +81,7 @@ type Manager struct {
 	suspects map[string]suspect // tasks that may be interrupted, by id
 	closed   bool
 	renewed  time.Time // when the lease was last renewed, by the wall clock
+	doubted  time.Time // until when the leases of others may have ended without reason
 	beating  bool      // a goroutine renews the lease
 	wg       sync.WaitGroup
 }
@@ -208,9 +211,12 @@ func (m *Manager) renew(ctx context.Context) error {
 		return err
 	}
 	m.mu.Lock()
-	late := now.Sub(m.renewed) >= m.leaseTime()
+	late, first := now.Sub(m.renewed) >= m.leaseTime(), m.renewed.IsZero()
 	m.renewed = now
 	m.mu.Unlock()
+	if late && !first {
+		m.doubt()
+	}
 	if late {
 		m.eachRun((*run).wake)
 	}
@@ -235,10 +241,27 @@ func (m *Manager) beat() {
 			return
 		}
 		if err != nil {
+			m.doubt()
 			m.leaseFailed(err, !failing)
 		}
 		failing = err != nil
 	}
+}
+
+// doubt makes this Manager wait for a full lease before it takes over or fails the
+// tasks of others. It could not reach the store, or was paused: others may have
+// been too, and need time to renew their leases.
+func (m *Manager) doubt() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.doubted = time.Now().Add(m.opts.Lease)
+}
+
+// doubts reports whether a live Manager may be without a lease.
+func (m *Manager) doubts() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Before(m.doubted)
 }
 
 // leaseFailed stops the runs that another Manager takes over, a moment before the

@@ -95,10 +95,11 @@ func (m *Manager) check(ctx context.Context, r *Record) (*Record, error) {
 
 // alive reports whether a task is being run. A Manager trusts the lease of
 // others only: it knows what it runs itself, also when it was too slow to renew
-// its own.
+// its own. While it doubts that others could renew theirs, they count as alive.
 func (m *Manager) alive(ctx context.Context, r *Record) (bool, error) {
 	if r.Runner != m.runner {
-		return m.store.Alive(ctx, r.Runner)
+		alive, err := m.store.Alive(ctx, r.Runner)
+		return alive || m.doubts(), err
 	}
 	_, running := m.running.Load(r.Task.ID)
 	return running, nil

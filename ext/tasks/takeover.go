@@ -173,6 +173,7 @@ func (m *Manager) recoverAll() {
 	defer ticker.Stop()
 	failing := false
 	for {
+		waited := time.Now().Round(0) // by the wall clock, which goes on while a machine is suspended
 		select {
 		case <-m.ctx.Done():
 			return
@@ -182,6 +183,9 @@ func (m *Manager) recoverAll() {
 		err := m.findInterrupted()
 		if m.ctx.Err() != nil {
 			return
+		}
+		if err != nil || time.Now().Round(0).Sub(waited) >= m.leaseTime() {
+			m.doubt()
 		}
 		if err != nil && !failing {
 			m.opts.Log.Warn("tasks: look for interrupted tasks", "error", err)
@@ -211,7 +215,8 @@ func (m *Manager) findInterrupted() error {
 }
 
 // recover takes over a suspect, or fails it, if it was interrupted. It stays a
-// suspect if the store fails, or while another Manager may be able to run it.
+// suspect if the store fails, while its Manager may live without a lease, or while
+// another Manager may be able to run it.
 func (m *Manager) recover(id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), storeTimeout)
 	defer cancel()
@@ -238,7 +243,7 @@ func (m *Manager) recoverSuspect(ctx context.Context, id string, s suspect) (kee
 		return false, err
 	}
 	if alive, err := m.alive(ctx, rec); alive || err != nil {
-		return false, err
+		return m.doubts(), err
 	}
 	switch {
 	case s.notStarted:

@@ -118,6 +118,47 @@ func TestTaskGoesOnWhenTheStoreIsBack(t *testing.T) {
 	})
 }
 
+// If the store was away for all, for longer than the lease, a server that reaches it
+// first leaves the tasks of others to them: these need time to renew their leases.
+// It takes over what nobody has after one more lease.
+func TestTasksOfLiveServersSurviveAnOutage(t *testing.T) {
+	for _, busy := range []bool{true, false} { // whether the first server runs tasks too
+		inBubble(t, func(t *testing.T) {
+			store := &tasks.Memory{}
+			a, b, dead := newMember(t, store), newMember(t, store), newMember(t, store)
+			for _, m := range []*member{a, b, dead} {
+				m.tool(tasks.Required, sleeps("done"))
+			}
+			id, lost := a.start(), dead.start()
+			if busy {
+				b.start()
+			}
+			for _, m := range []*member{a, b, dead} {
+				m.away.Store(true)
+			}
+			time.Sleep(16 * time.Second)
+			b.away.Store(false)
+			time.Sleep(4 * time.Second)
+			if got := b.get(id); got.Status != tasks.Working {
+				t.Errorf("before its server is back: %+v", got)
+			}
+			a.away.Store(false)
+			time.Sleep(8 * time.Second)
+			if got := b.get(lost); got.Status != tasks.Working {
+				t.Errorf("within the lease, the task of a server that is still away: %+v", got)
+			}
+			time.Sleep(10 * time.Second)
+			if got := b.get(lost); got.Status != tasks.Failed {
+				t.Errorf("after the lease, the task of a server that is still away: %+v", got)
+			}
+			time.Sleep(time.Minute)
+			if got := b.get(id); got.Status != tasks.Completed {
+				t.Errorf("at the end: %+v", got)
+			}
+		})
+	}
+}
+
 // A tool that returns while the store is away has its result stored later.
 func TestResultIsStoredWhenTheStoreIsBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
