@@ -31,7 +31,7 @@ var parameters = map[string]bool{
 func parseURL(raw string) (*target, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("invalid URL") // the cause repeats the URL
+		return nil, errors.New("invalid URL: want redis://user:password@host:port/database, with special characters of the password escaped") // the cause repeats the URL
 	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" {
 		return nil, errors.New("the URL does not start with redis:// or rediss://")

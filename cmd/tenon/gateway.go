@@ -135,8 +135,10 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		return err
 	}
 	defer g.close()
-	if g.cluster, err = p.join(ctx, &v.cluster, log); err != nil {
-		return err
+	if !v.stdio { // TENON_REDIS is for gateways over HTTP
+		if g.cluster, err = p.join(ctx, &v.cluster, log); err != nil {
+			return err
+		}
 	}
 	defer g.cluster.close()
 	g.share()

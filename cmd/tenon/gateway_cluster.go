@@ -93,9 +93,9 @@ func (p *program) join(ctx context.Context, v *clusterFlags, log *slog.Logger) (
 	replica, err := cluster.Join(ctx, store, &cluster.Options{Addr: v.addr, Advertise: v.advertise, Name: name, Secret: secret, Logger: log})
 	if err != nil {
 		store.Close()
-		return nil, usageError{fmt.Errorf("join the cluster: %w", err)}
+		return nil, usageError{fmt.Errorf("%w (see --cluster-addr and --cluster-secret)", err)}
 	}
-	return &gatewayCluster{store, replica}, nil
+	return &gatewayCluster{store: store, replica: replica}, nil
 }
 
 // share makes the replicas share what each would keep for itself otherwise.
@@ -106,6 +106,70 @@ func (g *gatewayRun) share() {
 	g.p.shared = g.cluster.store
 	g.p.onBehalf.replica = g.cluster.replica
 	g.access.counts = gateway.NewClusterLimits(g.cluster.store)
+}
+
+// authorized is the group of replicas that require authorization. A member is in it
+// for authorizedTTL, and counts while it lives.
+const (
+	authorizedGroup = "gateway authorization"
+	authorizedTTL   = time.Hour
+)
+
+// agree returns an error if this replica would serve everybody where others require
+// authorization, as without the file of API keys that those have. If it is the
+// other way round, it logs a warning.
+func (c *gatewayCluster) agree(ctx context.Context, guarded bool, log *slog.Logger) error {
+	if c == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	live, err := c.replica.Members(ctx)
+	if err != nil {
+		return err
+	}
+	with, err := c.store.Members(ctx, authorizedGroup)
+	if err != nil {
+		return err
+	}
+	for _, m := range live {
+		_, requires := with[m.ID]
+		switch {
+		case m.ID == c.replica.ID():
+		case requires && !guarded:
+			return usagef("the replica at %s requires authorization, and this one would serve everybody: give it the same --auth-issuer or --auth-token, or a copy of the file of API keys", m.Addr)
+		case !requires && guarded:
+			log.Warn("another replica requires no authorization, and this one does", "replica", m.Addr)
+		}
+	}
+	if !guarded {
+		return nil
+	}
+	return c.register(ctx)
+}
+
+// register records that this replica requires authorization, now and while it runs.
+func (c *gatewayCluster) register(ctx context.Context) error {
+	register := func(ctx context.Context) error {
+		return c.store.Register(ctx, authorizedGroup, c.replica.ID(), nil, authorizedTTL)
+	}
+	if err := register(ctx); err != nil {
+		return err
+	}
+	c.ended = make(chan struct{})
+	go func() { // until close
+		tick := time.NewTicker(authorizedTTL / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-c.ended:
+				return
+			case <-tick.C:
+				register(context.Background()) // has a deadline; the next time is soon enough if it fails
+			}
+		}
+	}()
+	return nil
 }
 
 // keepsSessions reports whether a session must stay at one replica, because a
@@ -147,6 +211,7 @@ const joinTimeout = 15 * time.Second
 type gatewayCluster struct {
 	store   *redis.Store
 	replica *cluster.Replica
+	ended   chan struct{} // closed by close; nil if nothing waits for it
 }
 
 // member returns the replica; nil without a cluster.
@@ -172,6 +237,9 @@ func (c *gatewayCluster) status() *cluster.Status {
 func (c *gatewayCluster) close() {
 	if c == nil {
 		return
+	}
+	if c.ended != nil {
+		close(c.ended)
 	}
 	c.replica.Close()
 	c.store.Close()

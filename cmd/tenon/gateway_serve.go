@@ -22,6 +22,9 @@ const interruptLimit = 300 * time.Millisecond
 
 // serve serves the gateway over HTTP until ctx ends.
 func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
+	if err := g.cluster.agree(ctx, g.v.guarded(), g.log); err != nil {
+		return err
+	}
 	ops, err := g.listenOps()
 	if err != nil {
 		return err

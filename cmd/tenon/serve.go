@@ -394,6 +394,9 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, nil
 }
 
+// guarded reports whether guard returns middleware.
+func (v *serving) guarded() bool { return v.issuer != "" || v.token != "" || v.keys != nil }
+
 // guard returns the middleware that checks tokens, or nil if none is required.
 func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	o := &protect.Options{Resource: cmp.Or(v.audience, v.public, v.scheme()+"://"+at.String()+streamable.Path), APIKeys: v.keys, Scopes: v.scopes, Log: log}

@@ -169,3 +169,26 @@ func TestForwardedWithKeys(t *testing.T) {
 		})
 	}
 }
+
+// A replica that would serve everybody does not start beside one that requires
+// authorization.
+func TestReplicasAgreeOnAuthorization(t *testing.T) {
+	_, _, servers := twoShops(t)
+	w := start(t, 1, servers)
+	t.Setenv("TENON_TEST_TOKEN", "0123456789012345678901234567")
+	w.replicas[0].kill()
+	w.replicas[0].args = []string{"--auth-token", "TENON_TEST_TOKEN"}
+	w.replicas[0].start()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), hangs)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "gateway", "--addr", "127.0.0.1:0", "--page", "off")
+	cmd.Env = append(os.Environ(), "TENON_CONFIG_DIR="+w.replicas[0].dir, "TENON_REDIS="+w.redis.URL)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "requires authorization, and this one would serve everybody") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
