@@ -41,7 +41,9 @@ type Options struct {
 	Lease time.Duration
 
 	// KeyLife is how long a replaced key still opens what it has sealed, unless
-	// seven newer ones have replaced it. 0 means 24 h.
+	// seven newer ones have replaced it. 0 means 24 h. The clock of the store
+	// counts: while the store is away, keys do not expire. All replicas need the
+	// same.
 	KeyLife time.Duration
 
 	// MaxForwards bounds the requests that are being forwarded in each
@@ -151,6 +153,14 @@ func (r *Replica) join(ctx context.Context) error {
 	}
 	if err := r.register(ctx); err != nil {
 		return err
+	}
+	// A rotation that did not wait for this replica may have replaced the keys.
+	before := r.version
+	if err := r.loadRing(ctx); err != nil {
+		return err
+	}
+	if r.version != before {
+		r.look()
 	}
 	r.wg.Go(r.renew)
 	return nil

@@ -67,7 +67,7 @@ func (g *ring) sealWith(id string, now time.Time, life time.Duration) *ring {
 			k.Replaced = time.Time{}
 		case k.Replaced.IsZero():
 			k.Replaced = now
-		case now.Sub(k.Replaced) > life:
+		case k.expired(now, life):
 			continue
 		}
 		if len(next.Keys) < maxRing {
@@ -77,6 +77,30 @@ func (g *ring) sealWith(id string, now time.Time, life time.Duration) *ring {
 	return next
 }
 
+// expired reports whether a key was replaced longer than its life ago.
+func (k *ringKeyEntry) expired(now time.Time, life time.Duration) bool {
+	return !k.Replaced.IsZero() && now.Sub(k.Replaced) > life
+}
+
+// unexpired returns the ring without expired keys: g itself if there are none.
+func (g *ring) unexpired(now time.Time, life time.Duration) *ring {
+	expired := func(k ringKeyEntry) bool { return k.ID != g.Current && k.expired(now, life) }
+	if !slices.ContainsFunc(g.Keys, expired) {
+		return g
+	}
+	return &ring{slices.DeleteFunc(slices.Clone(g.Keys), expired), g.Current}
+}
+
+// equal reports whether two rings have the same keys. Both may be nil.
+func (g *ring) equal(other *ring) bool {
+	if g == nil || other == nil {
+		return g == other
+	}
+	return g.Current == other.Current && slices.EqualFunc(g.Keys, other.Keys, func(a, b ringKeyEntry) bool {
+		return a.ID == b.ID && a.Replaced.Equal(b.Replaced)
+	})
+}
+
 func newRingKey(now time.Time) ringKeyEntry {
 	k := ringKeyEntry{ID: newID(), Secret: make([]byte, 32), Created: now.UTC().Truncate(time.Second)}
 	rand.Read(k.Secret)
@@ -84,7 +108,8 @@ func newRingKey(now time.Time) ringKeyEntry {
 }
 
 // loadRing reads the key ring from the store, or makes one if there is none. Of
-// several replicas that start at once with an empty store, one makes it.
+// several replicas that start at once with an empty store, one makes it. loadRing
+// drops expired keys, and adds those that the store has lost.
 func (r *Replica) loadRing(ctx context.Context) error {
 	for range 10 {
 		g, version, err := r.readRing(ctx)
@@ -94,45 +119,64 @@ func (r *Replica) loadRing(ctx context.Context) error {
 		r.mu.Lock()
 		mine, have := r.ring, r.version
 		r.mu.Unlock()
-		if version != 0 && version == have {
+		current := version != 0 && version == have && g.equal(mine)
+		if current && len(g.Keys) == 1 { // which does not expire
 			return nil
 		}
 		now, err := r.store.Now(ctx)
 		if err != nil {
 			return err
 		}
-		next := g
-		switch {
-		case version == 0 && mine == nil:
-			k := newRingKey(now)
-			next = &ring{[]ringKeyEntry{k}, k.ID}
-		case version == 0: // the store was emptied
-			next = mine
-		case mine != nil && !g.has(mine.Current) && !slices.ContainsFunc(mine.Keys, func(k ringKeyEntry) bool { return g.has(k.ID) }):
-			next = g.adopt(mine, now) // the store was emptied, and another replica has made a ring
-		}
+		next := merge(g, mine, now, r.opts.KeyLife)
 		if next != g {
-			if version, err = r.writeRing(ctx, next, version); errors.Is(err, ErrConflict) {
+			written, err := r.writeRing(ctx, next, version)
+			switch {
+			case errors.Is(err, ErrConflict):
 				continue
-			} else if err != nil {
+			case err != nil && g != nil && !next.equal(mine): // keys expire also while the store is full
+				return errors.Join(err, r.useRing(next, version))
+			case err != nil:
 				return err
 			}
+			return r.useRing(next, written)
 		}
-		return r.useRing(next, version)
+		if current {
+			return nil
+		}
+		return r.useRing(g, version)
 	}
 	return fmt.Errorf("load the key ring: %w", ErrConflict)
 }
 
-// adopt returns the ring with the keys of another one, which only open.
+// merge returns the ring for the store, which has the ring g, and for a replica that
+// has the ring mine; each is nil if there is none. It is g itself if that is up to
+// date. Keys that only the replica has were lost: the store was emptied, or went
+// back to an earlier state.
+func merge(g, mine *ring, now time.Time, life time.Duration) *ring {
+	switch {
+	case g == nil && mine == nil:
+		k := newRingKey(now)
+		return &ring{[]ringKeyEntry{k}, k.ID}
+	case g == nil:
+		return mine.unexpired(now, life)
+	case mine == nil:
+		return g.unexpired(now, life)
+	}
+	return g.unexpired(now, life).adopt(mine.unexpired(now, life), now)
+}
+
+// adopt returns the ring with the keys that only another one has, which only open:
+// g itself if there are none.
 func (g *ring) adopt(other *ring, now time.Time) *ring {
-	next := &ring{slices.Clone(g.Keys), g.Current}
+	next := g
 	for _, k := range other.Keys {
+		if g.has(k.ID) || len(next.Keys) >= maxRing {
+			continue
+		}
 		if k.Replaced.IsZero() {
 			k.Replaced = now
 		}
-		if len(next.Keys) < maxRing {
-			next.Keys = append(next.Keys, k)
-		}
+		next = &ring{append(slices.Clone(next.Keys), k), g.Current}
 	}
 	return next
 }
@@ -251,6 +295,9 @@ func (r *Replica) rotate(ctx context.Context) error {
 		if !g.has(k.ID) {
 			return nil, errors.New("the key ring was replaced meanwhile")
 		}
+		if now, err = r.store.Now(ctx); err != nil {
+			return nil, err
+		}
 		return g.sealWith(k.ID, now, r.opts.KeyLife), nil
 	})
 	return err
@@ -356,15 +403,15 @@ func (r *Replica) WatchKeys(purpose string, use func(secrets [][]byte)) (stop fu
 func (r *Replica) show(w *keyWatcher) error {
 	for {
 		r.mu.Lock()
-		keys, version := r.ring.ordered(), r.version
+		g := r.ring
 		r.mu.Unlock()
-		secrets, err := derive(keys, w.purpose)
+		secrets, err := derive(g.ordered(), w.purpose)
 		if err != nil {
 			return err
 		}
 		w.use(secrets)
 		r.mu.Lock()
-		same := version == r.version
+		same := g == r.ring
 		r.mu.Unlock()
 		if same {
 			return nil
