@@ -55,9 +55,13 @@ func (p *post) done(a jsonrpc.Response) {
 // exchange sends the request and reads the response. A stream of events that the
 // caller of a modern request waits for is read in a goroutine of its own.
 func (p *post) exchange(ctx context.Context) {
-	resp := p.send(ctx)
-	if resp == nil {
-		p.link.endRequest(p)
+	var resp *http.Response
+	defer func() { // also if a RoundTripper or the Tap panics
+		if resp == nil {
+			p.link.endRequest(p)
+		}
+	}()
+	if resp = p.send(ctx); resp == nil {
 		return
 	}
 	if p.modern && contentType(resp.Header) == typeEvents && resp.StatusCode/100 == 2 {

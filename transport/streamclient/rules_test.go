@@ -341,3 +341,37 @@ func TestClientClosed(t *testing.T) {
 		}
 	})
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A panic of a RoundTripper, from which the caller recovers, ends the request, so
+// that Close does not wait for it.
+func TestPanicOfARoundTripperEndsItsRequest(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		f.serve = modern(func(w http.ResponseWriter, _ *http.Request, m *jsonrpc.Message) { answers(w, m, `{"tools":[]}`) })
+		e := f.endpoint()
+		base, fails := e.HTTP.Transport, false
+		e.HTTP.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			if fails {
+				panic("test")
+			}
+			return base.RoundTrip(r)
+		})
+		c := connect(t, e)
+		fails = true
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			c.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList})
+		}()
+		fails = false
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
