@@ -193,25 +193,60 @@ func (r *Replica) Store() Store { return r.store }
 // Addr returns the address at which other replicas reach this one.
 func (r *Replica) Addr() string { return r.opts.Advertise }
 
+// Shutdown leaves the cluster without interrupting requests: it waits until the
+// requests that other replicas have forwarded to this one are served, and then
+// closes the replica. Until then it stays a member, so that responses of clients
+// still arrive. Call it after the servers that use the replica have shut down:
+// their handlers must end streams and refuse new requests. If ctx ends first,
+// Shutdown cuts the requests in flight and returns the error of ctx.
+func (r *Replica) Shutdown(ctx context.Context) error {
+	waited := r.waitIdle(ctx)
+	r.closing.Do(func() { r.closeErr = r.close(ctx) })
+	return errors.Join(waited, r.closeErr)
+}
+
+// waitIdle waits until no request of another replica is being served.
+func (r *Replica) waitIdle(ctx context.Context) error {
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for len(r.incoming) > 0 {
+		select {
+		case <-every.C:
+		case <-r.ctx.Done(): // closed meanwhile
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // Close leaves the cluster: other replicas no longer forward requests to this
-// one, and those in flight are cut. Call it after the servers that use the
-// replica have shut down. It does not close the store. Further calls wait and
-// return the same error.
+// one, and those in flight are cut; [Replica.Shutdown] waits for them. Call it
+// after the servers that use the replica have shut down. It does not close the
+// store. Further calls wait and return the same error.
 func (r *Replica) Close() error {
-	r.closing.Do(func() { r.closeErr = r.close() })
+	cut, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.closing.Do(func() { r.closeErr = r.close(cut) })
 	return r.closeErr
 }
 
-func (r *Replica) close() error {
+// close leaves the cluster. Until ctx ends, it waits for what is still to be sent
+// of the responses to other replicas.
+func (r *Replica) close(ctx context.Context) error {
 	r.cancel()
 	for _, stop := range r.stops {
 		stop()
 	}
 	var err error
 	if r.server != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		leave, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		err = r.store.Unregister(ctx, groupKey, r.id)
+		err = r.store.Unregister(leave, groupKey, r.id)
+		if ctx.Err() == nil {
+			r.server.Shutdown(ctx)
+		}
 		r.server.Close()
 		r.client.CloseIdleConnections()
 	}

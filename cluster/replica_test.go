@@ -192,6 +192,78 @@ func TestResponseOfAStoppedReplicaIsCut(t *testing.T) {
 	}
 }
 
+// leaving tells when a replica leaves the cluster.
+type leaving struct {
+	cluster.Store
+	left func()
+}
+
+func (s leaving) Unregister(ctx context.Context, group, member string) error {
+	s.left()
+	return s.Store.Unregister(ctx, group, member)
+}
+
+// A replica that shuts down serves the requests that others have forwarded to it
+// before it leaves, and until then those that they need.
+func TestShutdownWaitsForForwardedRequests(t *testing.T) {
+	store := cluster.NewMemory()
+	began, answered, shut := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	a, b := join(t, store, nil), join(t, leaving{store, func() {
+		select {
+		case <-answered:
+		default:
+			t.Error("the replica left before it had served a request")
+		}
+	}}, nil)
+	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == "/answer" {
+			close(answered)
+			return
+		}
+		close(began)
+		<-answered
+		io.WriteString(w, "ok")
+	}))
+	call, failed := httptest.NewRecorder(), make(chan error, 1)
+	go func() { failed <- a.Forward(call, httptest.NewRequest("POST", "/call", nil), nil, b.ID()) }()
+	<-began
+	go func() { shut <- b.Shutdown(t.Context()) }()
+	time.Sleep(50 * time.Millisecond)
+	if err := a.Forward(httptest.NewRecorder(), httptest.NewRequest("POST", "/answer", nil), nil, b.ID()); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; err != nil || call.Body.String() != "ok" {
+		t.Errorf("the call: %q %v", call.Body, err)
+	}
+	if err := <-shut; err != nil {
+		t.Error(err)
+	}
+	if err := a.Forward(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil), nil, b.ID()); !errors.Is(err, cluster.ErrGone) {
+		t.Errorf("after Shutdown: %v", err)
+	}
+}
+
+// Shutdown cuts requests that are not served in time.
+func TestShutdownEndsWithItsContext(t *testing.T) {
+	store := cluster.NewMemory()
+	a, b := join(t, store, nil), join(t, store, nil)
+	began := make(chan struct{})
+	b.Handle(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { close(began); <-q.Context().Done() }))
+	failed := make(chan error, 1)
+	go func() {
+		failed <- a.Forward(httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil), nil, b.ID())
+	}()
+	<-began
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := b.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("the request was served")
+	}
+}
+
 // A request is forwarded once at most.
 func TestForwardedRequestsAreNotForwardedAgain(t *testing.T) {
 	store := cluster.NewMemory()

@@ -1,6 +1,8 @@
 package streamable_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,4 +37,65 @@ func TestForwardedStreamReleasesItsSession(t *testing.T) {
 			waitUntil(t, func() bool { return a.handler.Sessions() == 0 })
 		})
 	}
+}
+
+// Shutdown ends the streams that the replica forwards to another, so that
+// http.Server.Shutdown does not wait for them.
+func TestShutdownEndsForwardedStreams(t *testing.T) {
+	keep := func(o *streamable.Options) { o.KeepSessions = func() bool { return true } }
+	for name, open := range map[string]func(t *testing.T) (*node, *events){
+		"resumed": func(t *testing.T) (*node, *events) {
+			f := newFleet(t, 2, nil)
+			_, stream := f.resumed(f.nodes[0], f.nodes[1])
+			return f.nodes[0], stream
+		},
+		"of a kept session": func(t *testing.T) (*node, *events) {
+			f := newFleet(t, 2, keep)
+			return f.nodes[0], newEvents(t, f.nodes[0].raw("GET", f.nodes[1].open(), ""))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, stream := open(t)
+			n.handler.Shutdown()
+			for stream.next() != "" {
+			}
+			if err := stream.in.Err(); err != nil {
+				t.Errorf("the stream was cut: %v", err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := n.web.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// While the replica that has a session shuts down, clients at other replicas are
+// told to initialize again. Its open calls still get the responses that they wait
+// for.
+func TestShutdownOfTheReplicaThatHasASession(t *testing.T) {
+	f := newFleet(t, 2, func(o *streamable.Options) { o.KeepSessions = func() bool { return true } })
+	a, b := f.nodes[0], f.nodes[1]
+	session := b.open()
+	call := newEvents(t, a.raw("POST", session, toolCall(1, "question")))
+	_, id, _ := strings.Cut(call.until("elicitation/create"), `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	b.handler.Shutdown()
+	status, body := a.say("POST", session, toolCall(2, "who"))
+	wantStatus(t, "a call: "+body, status, 404)
+	status, body = a.say("GET", session, "")
+	wantStatus(t, "a stream: "+body, status, 404)
+	status, body = b.say("POST", session, toolCall(3, "who"))
+	wantStatus(t, "a call at the replica itself: "+body, status, 503)
+	status, body = a.say("POST", a.open(), toolCall(2, "who"))
+	wantStatus(t, "a call in another session: "+body, status, 200)
+	status, body = a.say("POST", session, `{"jsonrpc":"2.0","id":"`+id+`","result":{"action":"accept","content":{"name":"Ada"}}}`)
+	wantStatus(t, "a response: "+body, status, 202)
+	call.until("Ada")
+	if err := b.replica.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	status, body = a.say("POST", session, toolCall(2, "who"))
+	wantStatus(t, "a call after that: "+body, status, 404)
 }

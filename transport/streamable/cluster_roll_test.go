@@ -30,7 +30,9 @@ func (f *fleet) drain(n *node, streams int64) {
 	if err := n.web.Shutdown(ctx); err != nil {
 		f.t.Errorf("calls did not complete: %v", err)
 	}
-	n.replica.Close()
+	if err := n.replica.Shutdown(ctx); err != nil {
+		f.t.Errorf("forwarded calls did not complete: %v", err)
+	}
 }
 
 // All replicas are replaced one by one under load: no call fails, and sessions go

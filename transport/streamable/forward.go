@@ -110,14 +110,49 @@ func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, body func
 	if !ok || !named || home == b.r.ID() {
 		return false
 	}
-	err := b.r.Forward(w, r, body(), home)
+	var err error
+	if r.Method == http.MethodGet {
+		err = s.h.forwardStream(w, r, home)
+	} else {
+		err = b.r.Forward(w, r, body(), home)
+	}
 	switch {
 	case errors.Is(err, cluster.ErrGone):
-		refuse(w, http.StatusNotFound, "the replica that had this session has stopped: send initialize again")
+		refuse(w, http.StatusNotFound, homeStopped)
 	case err != nil:
 		s.h.refuseForward(w, r, nil, err)
 	}
 	return true
+}
+
+// homeStopped is the error for a request of a session whose replica has stopped,
+// or does not serve new requests since it is shutting down. Its status is 404, on
+// which the client opens another session.
+const homeStopped = "the replica that has this session is stopping or has stopped: send initialize again"
+
+// refuseClosing refuses a request with this id, since the Handler is shutting
+// down. If another replica forwarded the request because this one has the session,
+// the client can go on in another session.
+func (s *Handler) refuseClosing(w http.ResponseWriter, r *http.Request, id jsonrpc.ID) {
+	if cluster.Forwarded(r.Context()) && sessional(r) && r.Header.Get(httpheader.Session) != "" && r.Header.Get(httpheader.LastEvent) == "" {
+		refuse(w, http.StatusNotFound, homeStopped)
+		return
+	}
+	writeJSON(w, http.StatusServiceUnavailable, eraconn.Fail(id, mcp.CodeInternal, shuttingDown).Append(nil))
+}
+
+// forwardStream forwards a GET to the replica that has its stream. The response
+// ends with the stream, or when this Handler shuts down.
+func (s *Handler) forwardStream(w http.ResponseWriter, r *http.Request, to string) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.open, cancel)()
+	defer func() {
+		if e := recover(); e != nil && (e != http.ErrAbortHandler || !s.isClosing()) {
+			panic(e)
+		}
+	}()
+	return s.opts.Cluster.Forward(w, r.WithContext(ctx), nil, to)
 }
 
 // requestID returns the id of the nth request to the client. In a cluster it
@@ -240,7 +275,7 @@ func (s *sessions) streamOwner(last string) string {
 func (s *sessions) resumeElsewhere(w http.ResponseWriter, r *http.Request, ses *session, last, owner string) (ended bool) {
 	err := errGone
 	if !cluster.Forwarded(r.Context()) {
-		err = s.h.opts.Cluster.Forward(w, r, nil, owner)
+		err = s.h.forwardStream(w, r, owner)
 	}
 	if err == nil {
 		return true

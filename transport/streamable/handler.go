@@ -82,8 +82,9 @@ type Options struct {
 	// KeepSessions reports whether the requests of a session are served by the
 	// replica that opened it, because what they use is in its memory only, such
 	// as a connection of the session to another server. Other replicas forward
-	// them. When that replica stops, the session ends. Nil means that any
-	// replica serves them.
+	// them. When that replica stops, the session ends; while it shuts down,
+	// clients at other replicas are told to open another session. Nil means
+	// that any replica serves them.
 	KeepSessions func() bool
 
 	// Scope distinguishes Handlers of one cluster that serve different things,
@@ -175,8 +176,9 @@ func (s *Handler) Sessions() int {
 	return len(s.sessions.live)
 }
 
-// Shutdown ends subscriptions and the GET streams of legacy clients, cancels
-// calls whose clients have disconnected, and refuses new requests. Other calls
+// Shutdown ends subscriptions and the GET streams of legacy clients, also those
+// that are forwarded to another replica, cancels calls whose clients have
+// disconnected, and refuses new requests. Other calls
 // in flight continue; http.Server.Shutdown waits for them. Shutdown itself waits
 // a few seconds at most for streams with hijacked connections.
 func (s *Handler) Shutdown() {
@@ -239,7 +241,7 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest longPoll) 
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, noSessions+": send messages with POST")
 	case r.Method == http.MethodGet && s.isClosing():
-		refuse(w, http.StatusServiceUnavailable, shuttingDown)
+		s.refuseClosing(w, r, nil)
 	case r.Method == http.MethodGet:
 		return s.sessions.get(w, r)
 	case r.Method == http.MethodDelete:
@@ -308,7 +310,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 	}
 	if jsonrpc.IsBatch(body) {
 		if s.isClosing() {
-			refuse(w, http.StatusServiceUnavailable, shuttingDown)
+			s.refuseClosing(w, r, nil)
 			return nil
 		}
 		if s.opts.Stateless && !s.server.ModernOnly() {
@@ -326,7 +328,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 		return nil
 	}
 	if m.IsRequest() && s.isClosing() { // calls in flight may still need responses and notifications
-		writeJSON(w, http.StatusServiceUnavailable, eraconn.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
+		s.refuseClosing(w, r, m.ID)
 		return nil
 	}
 	return &m
