@@ -58,6 +58,31 @@ func (r *Replica) HandleDefault(h http.Handler) {
 	r.fallback = h
 }
 
+// slots bounds the requests that are being forwarded in one direction. Streams,
+// which last long, have slots of their own, so that they cannot take those of
+// messages.
+type slots struct{ streams, messages chan struct{} }
+
+func newSlots(n int) slots { return slots{make(chan struct{}, n), make(chan struct{}, n)} }
+
+// take takes a slot for a request with this method, and returns the function that
+// frees it. It reports false if there is none.
+func (s slots) take(method string) (done func(), ok bool) {
+	of := s.messages
+	if method == http.MethodGet {
+		of = s.streams
+	}
+	select {
+	case of <- struct{}{}:
+		return func() { <-of }, true
+	default:
+		return nil, false
+	}
+}
+
+// used returns the number of requests that are being forwarded.
+func (s slots) used() int { return len(s.streams) + len(s.messages) }
+
 type forwardedKey struct{}
 
 // Forwarded reports whether the request with this context was forwarded by
@@ -100,10 +125,9 @@ func (r *Replica) serveForwarded(w http.ResponseWriter, q *http.Request) {
 		h = r.fallback
 	}
 	r.mu.Unlock()
-	select {
-	case r.incoming <- struct{}{}:
-		defer func() { <-r.incoming }()
-	default:
+	if done, ok := r.incoming.take(q.Method); ok {
+		defer done()
+	} else {
 		h = nil
 	}
 	if h == nil {
@@ -205,10 +229,8 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 	if _, err := r.peer(ctx, id); err != nil {
 		return nil, nil, err
 	}
-	select {
-	case r.outgoing <- struct{}{}:
-		done = func() { <-r.outgoing }
-	default:
+	done, ok := r.outgoing.take(q.Method)
+	if !ok {
 		return nil, nil, ErrBusy
 	}
 	defer func() {

@@ -47,7 +47,7 @@ type Options struct {
 	KeyLife time.Duration
 
 	// MaxForwards bounds the requests that are being forwarded in each
-	// direction. 0 means 4096.
+	// direction, and as many streams (GET) besides. 0 means 4096.
 	MaxForwards int
 
 	// Logger logs failures of the store and refused connections of other
@@ -66,8 +66,8 @@ type Replica struct {
 	listener net.Listener
 	server   *http.Server
 	client   *http.Transport
-	outgoing chan struct{} // a token for each request forwarded to others
-	incoming chan struct{} // and by others
+	outgoing slots // of requests forwarded to others
+	incoming slots // and by others
 
 	mu       sync.Mutex
 	ring     *ring
@@ -127,7 +127,7 @@ func Join(ctx context.Context, store Store, o *Options) (*Replica, error) {
 	r.opts.Lease = cmp.Or(max(r.opts.Lease, 0), 10*time.Second)
 	r.opts.KeyLife = cmp.Or(max(r.opts.KeyLife, 0), 24*time.Hour)
 	n := cmp.Or(max(r.opts.MaxForwards, 0), 4096)
-	r.outgoing, r.incoming = make(chan struct{}, n), make(chan struct{}, n)
+	r.outgoing, r.incoming = newSlots(n), newSlots(n)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	if err := r.join(ctx); err != nil {
 		r.Close()
@@ -209,7 +209,7 @@ func (r *Replica) Shutdown(ctx context.Context) error {
 func (r *Replica) waitIdle(ctx context.Context) error {
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
-	for len(r.incoming) > 0 {
+	for r.incoming.used() > 0 {
 		select {
 		case <-every.C:
 		case <-r.ctx.Done(): // closed meanwhile

@@ -390,21 +390,39 @@ func TestForeignReplicasAreRefused(t *testing.T) {
 	}
 }
 
-// Forwards beyond the bound fail at once.
+// Forwards beyond the bound fail at once. Streams do not take the place of
+// messages, neither at the replica that forwards nor at the one that serves.
 func TestForwardsAreBounded(t *testing.T) {
-	store := cluster.NewMemory()
-	a, b := join(t, store, &cluster.Options{MaxForwards: 1}), join(t, store, nil)
-	begun, end := make(chan struct{}), make(chan struct{})
-	b.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(begun); <-end }))
-	var wg sync.WaitGroup
-	wg.Go(func() { a.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil, b.ID()) })
-	<-begun
-	err := a.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), nil, b.ID())
-	if !errors.Is(err, cluster.ErrBusy) {
-		t.Errorf("got %v", err)
+	bound := &cluster.Options{MaxForwards: 1}
+	for name, o := range map[string][2]*cluster.Options{"outgoing": {bound, nil}, "incoming": {nil, bound}} {
+		t.Run(name, func(t *testing.T) {
+			store := cluster.NewMemory()
+			a, b := join(t, store, o[0]), join(t, store, o[1])
+			begun, end := make(chan struct{}), make(chan struct{})
+			b.Handle(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+				if q.Method == http.MethodGet {
+					begun <- struct{}{}
+					<-end
+				}
+			}))
+			send := func(method string) (status int, err error) {
+				w := httptest.NewRecorder()
+				err = a.Forward(w, httptest.NewRequest(method, "/", nil), nil, b.ID())
+				return w.Code, err
+			}
+			var wg sync.WaitGroup
+			wg.Go(func() { send("GET") })
+			<-begun
+			if status, err := send("GET"); !errors.Is(err, cluster.ErrBusy) && status != http.StatusServiceUnavailable {
+				t.Errorf("a second stream: %d %v", status, err)
+			}
+			if status, err := send("POST"); err != nil || status != http.StatusOK {
+				t.Errorf("a message: %d %v", status, err)
+			}
+			close(end)
+			wg.Wait()
+		})
 	}
-	close(end)
-	wg.Wait()
 }
 
 // A broadcast reaches every other replica; one that has died is no error.
