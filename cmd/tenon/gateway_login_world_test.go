@@ -58,14 +58,21 @@ func newOAuthServer(t *testing.T) *oauthServer {
 }
 
 // token returns an access token of a user for a resource.
-func (s *oauthServer) token(user, resource string) string {
+func (s *oauthServer) token(user, resource string) string { return s.boundToken(user, resource, nil) }
+
+// boundToken returns an access token with the claim cnf, unless that is nil.
+func (s *oauthServer) boundToken(user, resource string, cnf any) string {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: s.key, KeyID: "k"}}, nil)
 	if err != nil {
 		panic(err)
 	}
 	s.n++
 	now := time.Now()
-	text, err := jwt.Signed(signer).Claims(map[string]any{"iss": s.URL, "sub": user, "aud": resource, "iat": now.Unix(), "exp": now.Unix() + 3600, "jti": fmt.Sprint(s.n)}).Serialize()
+	claims := map[string]any{"iss": s.URL, "sub": user, "aud": resource, "iat": now.Unix(), "exp": now.Unix() + 3600, "jti": fmt.Sprint(s.n)}
+	if cnf != nil {
+		claims["cnf"] = cnf
+	}
+	text, err := jwt.Signed(signer).Claims(claims).Serialize()
 	if err != nil {
 		panic(err)
 	}

@@ -25,6 +25,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 	if err := g.cluster.agree(ctx, g.v.guarded(), g.log); err != nil {
 		return err
 	}
+	g.v.replica, g.v.keepSessions = g.cluster.member(), g.keepsSessions
 	ops, err := g.listenOps()
 	if err != nil {
 		return err
@@ -38,7 +39,6 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 		g.announceSets(url)
 		page.serve(url)
 	}
-	g.v.replica, g.v.keepSessions = g.cluster.member(), g.keepsSessions
 	g.v.sets, g.v.logins, g.v.inside = g.set, g.p.onBehalf.serveLogins, g.p.onBehalf.loop.wrap
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP

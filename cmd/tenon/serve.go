@@ -400,6 +400,9 @@ func (v *serving) guarded() bool { return v.issuer != "" || v.token != "" || v.k
 // guard returns the middleware that checks tokens, or nil if none is required.
 func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	o := &protect.Options{Resource: cmp.Or(v.audience, v.public, v.scheme()+"://"+at.String()+streamable.Path), APIKeys: v.keys, Scopes: v.scopes, Log: log}
+	if v.replica != nil { // a proof is used once for all replicas, and checked again where it is forwarded to
+		o.DPoP = &protect.DPoP{Uses: v.replica.Store(), Forwarded: cluster.Forwarded}
+	}
 	switch {
 	case v.issuer != "" && v.token != "":
 		return nil, usagef("use --auth-issuer or --auth-token, not both")
