@@ -467,5 +467,11 @@ func untilDone(ctx context.Context, web *http.Server, l net.Listener, v *serving
 		web.Close()
 	}
 	<-served
+	if v.replica != nil { // and for those that other replicas have forwarded
+		v.replica.Shutdown(grace)
+		if err == nil {
+			err = grace.Err()
+		}
+	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,4 +105,40 @@ func TestConnectionOfASession(t *testing.T) {
 		}
 		c.Close()
 	}
+}
+
+// On SIGTERM a replica ends the calls that others have forwarded to it before it
+// leaves. Meanwhile clients of its sessions are told to initialize again.
+func TestTerminateWithForwardedCall(t *testing.T) {
+	modern, _, _ := twoShops(t)
+	w := start(t, 2, fmt.Sprintf(`{"modern":{"type":"http","url":%q,"connection":"session"}}`, modern.url))
+	near, home := w.replicas[0], w.replicas[1]
+	const version = "2025-11-25"
+	_, session, _ := post(t, "http://"+home.addr+"/mcp", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	tool := func(name, args string) (status int, text string) {
+		status, _, text = post(t, "http://"+near.addr+"/mcp", "", `{"jsonrpc":"2.0","id":"`+name+`","method":"tools/call","params":{"name":"modern__`+name+`","arguments":`+args+`}}`, "Mcp-Session-Id", session, "Mcp-Protocol-Version", version)
+		return status, text
+	}
+	var open, ending sync.WaitGroup
+	open.Go(func() {
+		if status, text := tool("wait", `{"name":"x"}`); status != 200 || !strings.Contains(text, "done") {
+			t.Errorf("the forwarded call: %d %s", status, text)
+		}
+	})
+	expect(t, modern.waiting, "x")
+	ending.Go(home.terminate)
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		status, text := tool("add", `{"a":1,"b":1}`)
+		if status == 404 {
+			break
+		}
+		if status != 200 || time.Since(begin) > hangs {
+			t.Errorf("a call while the replica ends: %d %s", status, text)
+			break
+		}
+	}
+	time.Sleep(200 * time.Millisecond) // in which it must not leave
+	close(modern.release)
+	open.Wait()
+	ending.Wait()
 }
