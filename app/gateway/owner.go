@@ -19,12 +19,13 @@ import (
 // OwnerOptions configures [Owners]; nil means the defaults.
 type OwnerOptions struct {
 	// Keys returns the keys that sign ids, each of 16 random bytes at least: the
-	// first signs, and all are accepted. It is called once, when the first id needs
-	// it. Gateways with the same keys accept the ids of each other. Nil means a
-	// random key; then ids are accepted until this Owners is not used any more.
+	// first signs, and all are accepted. It is called for each id, by many
+	// goroutines at once, so that keys can be replaced while calls go on, and must
+	// not block. Gateways with the same keys accept the ids of each other. Nil means
+	// a random key; then ids are accepted until this Owners is not used any more.
 	Keys func() ([][]byte, error)
-	// Log receives an error of Keys, after which a random key is used. Nil means
-	// slog.Default().
+	// Log receives the first error of Keys. While Keys fails, a random key is used.
+	// Nil means slog.Default().
 	Log *slog.Logger
 }
 
@@ -45,7 +46,7 @@ func Owners(opts *OwnerOptions) mcp.Middleware {
 	if o.opts.Log == nil {
 		o.opts.Log = slog.Default()
 	}
-	o.keys = sync.OnceValue(o.readKeys)
+	o.random = sync.OnceValue(randomKey)
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			if c.Caller.Principal == nil || c.IsNotification {
@@ -59,8 +60,9 @@ func Owners(opts *OwnerOptions) mcp.Middleware {
 // owners signs ids, and has the owners of those that passed, for lists. When recent
 // is full it becomes older, whose ids are forgotten.
 type owners struct {
-	opts OwnerOptions
-	keys func() [][]byte
+	opts   OwnerOptions
+	random func() []byte // the key if there is no other
+	failed sync.Once     // logs that there is no key
 
 	mu            sync.Mutex
 	recent, older map[ownedID]string
@@ -70,17 +72,24 @@ type ownedID struct{ kind, id string }
 
 const maxOwned = 50_000
 
-func (o *owners) readKeys() [][]byte {
+// keys returns the keys of ids, the one that signs first.
+func (o *owners) keys() [][]byte {
 	if o.opts.Keys != nil {
 		keys, err := o.opts.Keys()
 		if err == nil && len(keys) > 0 {
 			return keys
 		}
-		o.opts.Log.Warn("gateway: the ids of tasks are not accepted after a restart: there is no key", "error", err)
+		o.failed.Do(func() {
+			o.opts.Log.Warn("gateway: the ids of tasks are not accepted after a restart: there is no key", "error", err)
+		})
 	}
+	return [][]byte{o.random()}
+}
+
+func randomKey() []byte {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
-	return [][]byte{key}
+	return key
 }
 
 // ownerMark separates an id from its signature.

@@ -123,6 +123,14 @@ func TestOwnersAfterARestart(t *testing.T) {
 			t.Error("another principal gets the task")
 		}
 	}
+	all := []string{"a"}
+	rotated := mcp.Chain(s, Owners(&OwnerOptions{Keys: func() ([][]byte, error) { return keys(all...).Keys() }}))
+	id = newTask(t, one, rotated)
+	for _, all = range [][]string{{"b", "a"}, {"b"}} {
+		if _, err := as(one, rotated, tasks.MethodGet, fmt.Sprintf(`{"taskId":%q}`, id)); (err == nil) != (len(all) == 2) {
+			t.Errorf("with the keys %q: %v", all, err)
+		}
+	}
 	var log bytes.Buffer
 	h := mcp.Chain(s, Owners(&OwnerOptions{Keys: func() ([][]byte, error) { return nil, errors.New("the disk is full") }, Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	id = newTask(t, one, h)

@@ -141,7 +141,9 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 		}
 	}
 	defer g.cluster.close()
-	g.share()
+	if err := g.share(); err != nil {
+		return err
+	}
 	page, err := g.listenPage()
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ type auditFile struct {
 }
 
 func newGatewayAccess(p *program, log *slog.Logger) *gatewayAccess {
-	return &gatewayAccess{p: p, log: log, counts: gateway.NewMemoryLimits(), owners: gateway.Owners(&gateway.OwnerOptions{Keys: p.gatewayTaskKeys, Log: log}), logs: map[auditKey]auditFile{},
+	return &gatewayAccess{p: p, log: log, counts: gateway.NewMemoryLimits(), owners: gateway.Owners(&gateway.OwnerOptions{Keys: p.gatewayTaskKeys(), Log: log}), logs: map[auditKey]auditFile{},
 		notifications: gateway.Notifications(), subscriptions: gateway.Subscriptions(nil)}
 }
 

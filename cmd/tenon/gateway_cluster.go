@@ -99,13 +99,15 @@ func (p *program) join(ctx context.Context, v *clusterFlags, log *slog.Logger) (
 }
 
 // share makes the replicas share what each would keep for itself otherwise.
-func (g *gatewayRun) share() {
+func (g *gatewayRun) share() error {
 	if g.cluster == nil {
-		return
+		return nil
 	}
 	g.p.shared = g.cluster.store
 	g.p.onBehalf.replica = g.cluster.replica
 	g.access.counts = gateway.NewClusterLimits(g.cluster.store)
+	_, err := g.p.watchTaskKeys(g.cluster.replica) // until the replica is closed
+	return err
 }
 
 // authorized is the group of replicas that require authorization. A member is in it

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -400,17 +399,30 @@ func (p *program) gatewayLogins() (sealed.Store, error) {
 	return &sealed.Files{Dir: cmp.Or(settings.Dir, filepath.Join(folder, "logins")), Keys: keys}, nil
 }
 
-// gatewayTaskKeys returns the keys that sign the ids of tasks. They are derived from
-// those of the logins, so that gateways that share these accept each other's ids.
-// Replicas without such a key share one in their store.
-func (p *program) gatewayTaskKeys() ([][]byte, error) {
+// gatewayTaskKeys returns a function that returns the keys that sign the ids of
+// tasks. They are derived from those of the logins, so that gateways that share these
+// accept each other's ids. Replicas without such a key derive them from the keys of
+// their cluster.
+func (p *program) gatewayTaskKeys() func() ([][]byte, error) {
+	own := sync.OnceValues(p.loginTaskKeys)
+	return func() ([][]byte, error) {
+		keys, err := own()
+		if shared := p.taskKeys.Load(); shared != nil && keys == nil && err == nil {
+			return *shared, nil
+		}
+		return keys, err
+	}
+}
+
+// loginTaskKeys returns the keys that are derived from those of the logins. It
+// returns none for replicas whose configuration names no key.
+func (p *program) loginTaskKeys() ([][]byte, error) {
 	settings, err := p.gatewayLoginSettings()
 	if err != nil {
 		return nil, err
 	}
 	if p.shared != nil && settings.Key == "" {
-		key, err := sharedTaskKey(context.Background(), p.shared)
-		return [][]byte{key}, err
+		return nil, nil
 	}
 	folder, err := p.configDir()
 	if err != nil {
@@ -420,24 +432,16 @@ func (p *program) gatewayTaskKeys() ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keys.Derive("gateway task owners")
+	return keys.Derive(taskKeyPurpose)
 }
 
-// sharedTaskKey returns the key in the store of replicas, which the first of them
-// creates.
-func sharedTaskKey(ctx context.Context, store cluster.Store) ([]byte, error) {
-	const name, life = "gateway task key", 400 * 24 * time.Hour // since a gateway ran last
-	for {
-		key, version, err := store.Get(ctx, name, life)
-		if err != nil || version != 0 {
-			return key, err
-		}
-		key = make([]byte, sealed.KeySize)
-		_, _ = rand.Read(key) // it never fails
-		if _, err = store.Set(ctx, name, key, 0, life); !errors.Is(err, cluster.ErrConflict) {
-			return key, err
-		}
-	}
+// taskKeyPurpose is what the keys that sign the ids of tasks are derived for.
+const taskKeyPurpose = "gateway task owners"
+
+// watchTaskKeys uses the keys of a cluster for the ids of tasks until stop is called,
+// also after these were rotated.
+func (p *program) watchTaskKeys(r *cluster.Replica) (stop func(), err error) {
+	return r.WatchKeys(taskKeyPurpose, func(secrets [][]byte) { p.taskKeys.Store(&secrets) })
 }
 
 // gatewayLoginKeys returns the keys of the logins of the gateway's users. Folder is

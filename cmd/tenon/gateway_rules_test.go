@@ -98,23 +98,49 @@ func TestGatewayTasksAfterARestart(t *testing.T) {
 	k.run(exitProtocol, []string{"tasks", "get", g.url, own, "-H", "Authorization: Bearer " + ada}, "err:unknown task")
 }
 
-// TestReplicasShareTheKeyOfTasks has two replicas begin with an empty store.
-func TestReplicasShareTheKeyOfTasks(t *testing.T) {
+// TestReplicasShareTheKeysOfTasks has replicas sign the ids of tasks with keys that
+// are derived from those of their cluster, and follow a rotation. The store has no
+// other key.
+func TestReplicasShareTheKeysOfTasks(t *testing.T) {
 	store := cluster.NewMemory()
-	var keys [8][]byte
-	var all sync.WaitGroup
-	for i := range keys {
-		all.Go(func() {
-			var err error
-			if keys[i], err = sharedTaskKey(t.Context(), store); err != nil {
-				t.Error(err)
-			}
-		})
+	var replicas []*cluster.Replica
+	var keys []func() ([][]byte, error)
+	for range 3 {
+		r, err := cluster.Join(t.Context(), store, &cluster.Options{Secret: []byte("a secret of sixteen bytes")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		p := &program{shared: store, flags: flags{userDir: t.TempDir(), project: t.TempDir()}}
+		if _, err := p.watchTaskKeys(r); err != nil {
+			t.Fatal(err)
+		}
+		replicas, keys = append(replicas, r), append(keys, p.gatewayTaskKeys())
 	}
-	all.Wait()
-	for _, key := range keys {
-		if len(key) != 32 || !bytes.Equal(key, keys[0]) {
-			t.Errorf("keys %x", keys)
+	read := func(i int) [][]byte {
+		t.Helper()
+		all, err := keys[i]()
+		if err != nil || len(all) == 0 || len(all[0]) != 32 {
+			t.Fatalf("keys %x, error %v", all, err)
+		}
+		return all
+	}
+	old := read(0)[0]
+	for i := range keys {
+		if all := read(i); !bytes.Equal(all[0], old) {
+			t.Errorf("replica %d signs with another key", i)
+		}
+	}
+	if raw, version, err := store.Get(t.Context(), "gateway task key", 0); err != nil || version != 0 {
+		t.Errorf("the store has a key of its own for tasks: %x, error %v", raw, err)
+	}
+	if err := replicas[0].RotateKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range keys {
+		eventually(t, func() bool { return !bytes.Equal(read(i)[0], old) })
+		if all := read(i); len(all) != 2 || !bytes.Equal(all[1], old) {
+			t.Errorf("after a rotation replica %d accepts %d keys", i, len(all))
 		}
 	}
 }

@@ -50,8 +50,9 @@ type program struct {
 	noting   sync.Mutex    // one note at a time
 	moved    sync.Once     // files of older versions
 
-	onBehalf *gatewayCredentials // of tenon gateway; nil for other commands
-	shared   cluster.Store       // of the replicas of tenon gateway; nil if there is one process
+	onBehalf *gatewayCredentials      // of tenon gateway; nil for other commands
+	shared   cluster.Store            // of the replicas of tenon gateway; nil if there is one process
+	taskKeys atomic.Pointer[[][]byte] // of the cluster, for the ids of tasks; nil if there is one process
 
 	dashed bool // of a line to complete: the cursor is after --
 
