@@ -81,6 +81,25 @@ func (g *gatewayRun) useSets(c config.Gateway, servers map[string]*gatewayServer
 		sets[name] = mcp.Chain(&g.head, gateway.Within(gateway.Set(c.Sets[name])))
 	}
 	g.sets.Store(&sets)
+	if open := g.openSet.Load(); open != nil {
+		g.openSets(*open)
+	}
+}
+
+// openSets calls open with the name of each set, so that its first request finds all
+// that it needs. It logs errors: a request tries it again.
+func (g *gatewayRun) openSets(open func(name string) error) {
+	for _, name := range slices.Sorted(maps.Keys(*g.sets.Load())) {
+		if err := open(name); err != nil {
+			g.log.Error("cannot serve a set yet", "set", name, "error", err)
+		}
+	}
+}
+
+// serveSets opens the sets with open, now and after each change of the configuration.
+func (g *gatewayRun) serveSets(open func(name string) error) {
+	g.openSet.Store(&open)
+	g.openSets(open)
 }
 
 // set returns the Handler of a set, or nil if there is no such set.
@@ -111,7 +130,15 @@ type setHandlers struct {
 	options *streamable.Options
 
 	mu       sync.Mutex
-	handlers map[string]*streamable.Handler
+	handlers map[string]*setHandler
+}
+
+// A setHandler is the Handler of a set. The goroutine that adds it to setHandlers
+// makes the Handler, without a lock: that needs Redis if there is a cluster.
+type setHandler struct {
+	ready   chan struct{} // closed when the other fields are set
+	handler *streamable.Handler
+	err     error
 }
 
 // ServeHTTP implements [http.Handler]. The path has the variable {set}.
@@ -123,7 +150,11 @@ func (s *setHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h, err := s.handler(name)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		if log := s.options.Logger; log != nil {
+			log.Error("cannot serve a set", "set", name, "error", err)
+		}
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "the set cannot be served now; try again later", http.StatusServiceUnavailable)
 		return
 	}
 	h.ServeHTTP(w, r)
@@ -131,28 +162,58 @@ func (s *setHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Sessions returns the number of sessions at all sets.
 func (s *setHandlers) Sessions() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.handlers {
+	for _, h := range s.all() {
 		n += h.Sessions()
 	}
 	return n
 }
 
-// handler returns the Handler of a set that exists.
-func (s *setHandlers) handler(name string) (*streamable.Handler, error) {
+// all returns the Handlers that have been made.
+func (s *setHandlers) all() (all []*streamable.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.handlers[name]; h != nil {
-		return h, nil
+	for _, h := range s.handlers {
+		select {
+		case <-h.ready:
+			if h.err == nil {
+				all = append(all, h.handler)
+			}
+		default:
+		}
 	}
-	o := *s.options
-	o.Scope = "set " + name
-	h, err := streamable.NewHandler(s.current(name), &o)
-	if err == nil {
+	return all
+}
+
+// open makes the Handler of a set that exists, so that the first request does not
+// need Redis.
+func (s *setHandlers) open(name string) error {
+	_, err := s.handler(name)
+	return err
+}
+
+// handler returns the Handler of a set that exists. The first caller makes it, and
+// others wait for that. After an error the next caller tries again.
+func (s *setHandlers) handler(name string) (*streamable.Handler, error) {
+	s.mu.Lock()
+	h, known := s.handlers[name]
+	if !known {
+		h = &setHandler{ready: make(chan struct{})}
 		s.handlers[name] = h
 	}
-	return h, err
+	s.mu.Unlock()
+	if !known {
+		o := *s.options
+		o.Scope = "set " + name
+		h.handler, h.err = streamable.NewHandler(s.current(name), &o)
+		if h.err != nil {
+			s.mu.Lock()
+			delete(s.handlers, name)
+			s.mu.Unlock()
+		}
+		close(h.ready)
+	}
+	<-h.ready
+	return h.handler, h.err
 }
 
 // current serves what the set is at the time of a call.
@@ -168,10 +229,7 @@ func (s *setHandlers) current(name string) mcp.Handler {
 
 // Shutdown ends the streams of all sets.
 func (s *setHandlers) Shutdown() {
-	s.mu.Lock()
-	all := slices.Collect(maps.Values(s.handlers))
-	s.mu.Unlock()
-	for _, h := range all {
+	for _, h := range s.all() {
 		h.Shutdown()
 	}
 }

@@ -1,12 +1,22 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
 // gatewayConfig returns a folder with a configuration that has the servers calc
@@ -195,5 +205,89 @@ func TestGatewayNamesUsage(t *testing.T) {
 		if code, out, errs := tenon(t, append(strings.Fields(c.line), "--config-dir", gatewayConfig(t, c.gateway), "--project", t.TempDir())...); code == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%s %s: %d %s %s; want %q", c.gateway, c.line, code, out, errs, c.want)
 		}
+	}
+}
+
+// subscribesWhen is a store whose subscriptions wait, and fail, until it is open.
+type subscribesWhen struct {
+	cluster.Store
+	away   atomic.Bool
+	began  chan struct{}
+	resume chan struct{}
+}
+
+func (s *subscribesWhen) Subscribe(ctx context.Context, topic string, receive func([]byte), lost func()) (func(), error) {
+	if s.away.Load() {
+		s.began <- struct{}{}
+		<-s.resume
+		return nil, errors.New("dial tcp 10.0.0.5:6379: connection refused")
+	}
+	return s.Store.Subscribe(ctx, topic, receive, lost)
+}
+
+// TestSetsDoNotWaitForEachOther has a store that does not answer while a set is
+// opened: other sets are served, and the client does not see the error of the store.
+func TestSetsDoNotWaitForEachOther(t *testing.T) {
+	store := &subscribesWhen{Store: cluster.NewMemory(), began: make(chan struct{}), resume: make(chan struct{})}
+	r, err := cluster.Join(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	none := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil })
+	sets := &setHandlers{set: func(string) mcp.Handler { return none }, options: &streamable.Options{Cluster: r}, handlers: map[string]*setHandler{}}
+	defer sets.Shutdown()
+	mux := http.NewServeMux()
+	mux.Handle("/mcp/{set}", sets)
+	send := func(name string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		q := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp/"+name, strings.NewReader("{}"))
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Accept", "application/json, text/event-stream")
+		mux.ServeHTTP(w, q)
+		return w
+	}
+	const served = http.StatusBadRequest // the request of send is none
+	if err := sets.open("a"); err != nil {
+		t.Fatal(err)
+	}
+	store.away.Store(true)
+	late := make(chan *httptest.ResponseRecorder)
+	go func() { late <- send("b") }()
+	<-store.began
+	if w := send("a"); w.Code != served || sets.Sessions() != 0 {
+		t.Errorf("a set that was opened before: %d %s", w.Code, w.Body)
+	}
+	close(store.resume)
+	if w := <-late; w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "10.0.0.5") {
+		t.Errorf("a set that cannot be opened: %d %s", w.Code, w.Body)
+	}
+	store.away.Store(false)
+	if w := send("b"); w.Code != served {
+		t.Errorf("when the store is back: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestSetsAreOpenedBeforeRequests opens the sets at the start and at a reload.
+func TestSetsAreOpenedBeforeRequests(t *testing.T) {
+	dir := t.TempDir()
+	p := &program{in: strings.NewReader(""), out: io.Discard, err: io.Discard, flags: flags{userDir: dir, project: t.TempDir()}}
+	g, err := newGatewayRun(p, &gatewayFlags{names: "server"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	apply := func(sets string) {
+		configured(t, dir, `{"gateway":{"audit":{"off":true},"sets":{`+sets+`}},"mcpServers":{"calc":{"builtin":"calc"}}}`)
+		if err := g.apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var opened []string
+	apply(`"a":{"servers":["calc"]}`)
+	g.serveSets(func(name string) error { opened = append(opened, name); return nil })
+	apply(`"a":{"servers":["calc"]},"b":{"servers":["calc"]}`)
+	if got := strings.Join(opened, " "); got != "a a b" {
+		t.Errorf("opened %q", got)
 	}
 }

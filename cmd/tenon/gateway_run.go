@@ -34,7 +34,8 @@ type gatewayRun struct {
 	cluster  *gatewayCluster // nil if the gateway is alone
 	head     gateway.Switch
 	sets     atomic.Pointer[map[string]mcp.Handler]
-	router   *gateway.Router // nil with --names plain, and before the first apply
+	openSet  atomic.Pointer[func(name string) error] // opens a set; nil until they are served over HTTP
+	router   *gateway.Router                         // nil with --names plain, and before the first apply
 	tel      *telemetry.Telemetry
 	guard    *gatewayGuard // nil before the first apply; only apply changes it
 	observer *gateway.Observer

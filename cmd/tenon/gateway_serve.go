@@ -39,6 +39,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 		g.announceSets(url)
 		page.serve(url)
 	}
+	g.v.openSets = g.serveSets
 	g.v.sets, g.v.logins, g.v.inside = g.set, g.p.onBehalf.serveLogins, g.p.onBehalf.loop.wrap
 	if g.tel.Traces() {
 		g.v.wrap = telemetry.HTTP

@@ -71,6 +71,7 @@ type serving struct {
 	keepSessions func() bool      // see [streamable.Options]; may be nil
 
 	sets     func(name string) mcp.Handler          // serves sets below the path; may be nil
+	openSets func(open func(name string) error)     // opens the sets, now and when there are others; nil without sets
 	mount    func(mux *http.ServeMux, guarded bool) // adds paths; may be nil
 	wrap     func(http.Handler) http.Handler        // wraps all paths; may be nil
 	inside   func(http.Handler) http.Handler        // wraps the server, after authorization; may be nil
@@ -340,9 +341,10 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	}
 	mux := http.NewServeMux()
 	mux.Handle(streamable.Path, wrap(h))
-	sets := &setHandlers{set: v.sets, options: o, handlers: map[string]*streamable.Handler{}}
+	sets := &setHandlers{set: v.sets, options: o, handlers: map[string]*setHandler{}}
 	if v.sets != nil {
 		mux.Handle(streamable.Path+"/{set}", wrap(sets))
+		v.openSets(sets.open)
 	}
 	if guard != nil {
 		mux.Handle("/.well-known/oauth-protected-resource", guard.Metadata())
