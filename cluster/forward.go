@@ -23,6 +23,9 @@ import (
 var (
 	// ErrGone means that the replica has left the cluster or has stopped.
 	ErrGone = errors.New("the replica has stopped")
+	// ErrCut means that the replica has stopped after the request was sent, so
+	// that it may have served it. The error is also [ErrGone].
+	ErrCut = errors.New("the replica may have served the request")
 	// ErrBusy means that too many requests are being forwarded.
 	ErrBusy = errors.New("too many requests are forwarded between replicas")
 )
@@ -261,8 +264,8 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 	return res, done, err
 }
 
-// explain returns ErrGone if a connection to a replica broke because it has
-// stopped, and err otherwise.
+// explain returns ErrGone and ErrCut if a connection to a replica broke because
+// it has stopped, and err otherwise.
 func (r *Replica) explain(ctx context.Context, id string, err error) error {
 	if _, tried := errors.AsType[unreachable](err); tried {
 		return err
@@ -272,7 +275,7 @@ func (r *Replica) explain(ctx context.Context, id string, err error) error {
 		c.Close()
 	}
 	if errors.Is(gone, ErrGone) {
-		return fmt.Errorf("%w: %w", gone, err)
+		return fmt.Errorf("%w: %w: %w", gone, ErrCut, err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
@@ -98,4 +99,32 @@ func TestShutdownOfTheReplicaThatHasASession(t *testing.T) {
 	}
 	status, body = a.say("POST", session, toolCall(2, "who"))
 	wantStatus(t, "a call after that: "+body, status, 404)
+}
+
+// A call that the replica with the session may have served before it was killed
+// is not answered with 404, after which the client would send it again.
+func TestKilledReplicaMayHaveServedACall(t *testing.T) {
+	served := make(chan struct{}, 10)
+	f := newFleetOf(t, 2, func(o *streamable.Options) { o.KeepSessions = func() bool { return true } }, func(n *node) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			if strings.Contains(string(c.Params), "test://one") {
+				served <- struct{}{}
+				<-t.Context().Done() // until the test ends
+			}
+			return n.server.Serve(ctx, c)
+		})
+	})
+	a, b := f.nodes[0], f.nodes[1]
+	session := b.open()
+	const read = `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"test://one"}}`
+	done := make(chan int, 1)
+	go func() {
+		status, _ := a.say("POST", session, read)
+		done <- status
+	}()
+	receive(t, "the call", served)
+	b.kill()
+	wantStatus(t, "the call", receive(t, "its response", done), 502)
+	status, _ := a.say("POST", session, read)
+	wantStatus(t, "the next call", status, 404)
 }

@@ -117,6 +117,8 @@ func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, body func
 		err = b.r.Forward(w, r, body(), home)
 	}
 	switch {
+	case errors.Is(err, cluster.ErrCut) && r.Method == http.MethodPost: // on 404 the client would send it again
+		refuse(w, http.StatusBadGateway, callLost)
 	case errors.Is(err, cluster.ErrGone):
 		refuse(w, http.StatusNotFound, homeStopped)
 	case err != nil:
