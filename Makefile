@@ -3,16 +3,16 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page test/collector bench
 
-.PHONY: help test beside lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector cluster cluster-demo bench bench-peers bench-check bench-cluster fuzz conformance captures build clean
+.PHONY: help test beside race-commands race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector cluster cluster-demo bench bench-peers bench-check bench-cluster fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-# The race detector and the stages with other programs wait much for each other's
-# processors, so they run side by side; the rest has figures that a busy machine
-# spoils.
+# The race detector and the stages with other programs wait much, most of all the
+# tests of the commands, so they run side by side; the rest has figures that a busy
+# machine spoils.
 test: lint servers npm ## everything that proves us
-	@$(MAKE) --no-print-directory -j2 race beside
+	@$(MAKE) --no-print-directory -j3 race-commands race-packages beside
 	@$(MAKE) --no-print-directory page bench-check
 	@echo "make test: all green"
 
@@ -53,11 +53,17 @@ servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, Redis, tmu
 npm: ## other people's servers, into test/peers/*/node_modules
 	@./test/peers/install.sh
 
-race: servers npm ## the tests, under the race detector
+race: race-packages race-commands ## the tests, under the race detector
+
+race-commands: servers npm
+	@echo "== go test -race ./cmd/tenon"
+	@MUST_RUN=1 $(GO) test -race -timeout 25m ./cmd/tenon
+
+race-packages: servers npm
 	@[ -d ../shared/protocol/schema ] || echo "left out: what is held against the published schemas, which are not in ../shared/protocol"
 	@[ -n "$$JSON_SCHEMA_TEST_SUITE" ] || echo "left out: the JSON Schema test suite (JSON_SCHEMA_TEST_SUITE does not say where it is)"
 	@echo "== go test -race"
-	@MUST_RUN=1 $(GO) test -race -timeout 25m $$($(GO) list ./... | grep -v /test/)
+	@MUST_RUN=1 $(GO) test -race -timeout 25m $$($(GO) list ./... | grep -v -e /test/ -e cmd/tenon$$)
 
 cluster: servers ## three gateways behind nginx with Redis: every revision, killed replicas, a failing Redis
 	@echo "== cluster"
