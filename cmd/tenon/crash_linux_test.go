@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -191,23 +190,6 @@ func verify(t *testing.T, m *marks, when, asked, resumed, errs string) {
 	if err := json.Unmarshal([]byte(resumed), &answer); err != nil || answer.Answer != "Resumed." {
 		t.Errorf("%s: %v: %s", when, err, resumed)
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // catchHangup lets programs that the test starts receive SIGHUP although the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/leaktest"
@@ -31,9 +32,27 @@ func TestMain(m *testing.M) {
 func tenon(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	t.Setenv("TENON_CONFIG_DIR", t.TempDir())
-	var o, e bytes.Buffer
+	var o, e lockedBuffer
 	code = run(t.Context(), args, strings.NewReader(""), &o, &e)
 	return code, o.String(), e.String()
+}
+
+// A lockedBuffer collects what a command writes, from any goroutine.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func TestDemo(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -389,7 +390,8 @@ func TestClientThatRefusesAQuestion(t *testing.T) {
 // again.
 func TestRefusedSubscriptionIsAnError(t *testing.T) {
 	for _, detaches := range []bool{false, true} {
-		full := true
+		var full atomic.Bool
+		full.Store(true)
 		cl := newClient(t, nil, offering(everything, func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			if c.Method != mcp.MethodSubscriptionsListen {
 				return mcp.Result{}, nil
@@ -400,7 +402,7 @@ func TestRefusedSubscriptionIsAnError(t *testing.T) {
 			if detaches {
 				c.Detach(func() {})
 			}
-			if full && strings.Contains(string(c.Params), "a:b") {
+			if full.Load() && strings.Contains(string(c.Params), "a:b") {
 				return mcp.Result{}, mcp.Refusal(http.StatusTooManyRequests, time.Second, "too many open subscriptions")
 			}
 			c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
@@ -411,7 +413,7 @@ func TestRefusedSubscriptionIsAnError(t *testing.T) {
 		}))
 		cl.initialize(mcp.Rev20251125, `{}`)
 		cl.wantError(mcp.MethodResourcesSubscribe, `{"uri":"a:b"}`, 429, "too many open subscriptions")
-		full = false
+		full.Store(false)
 		if m := cl.request(mcp.MethodResourcesSubscribe, `{"uri":"a:b"}`); m.Error != nil {
 			t.Errorf("detaches %v: the second attempt fails with %v", detaches, m.Error)
 		}
