@@ -32,8 +32,8 @@ type Options struct {
 	Name string
 
 	// Secret encrypts the keys of the cluster in the store. It has at least 16
-	// bytes and is the same for all replicas. Without it, whoever can read the
-	// store has the keys.
+	// bytes and is the same for all replicas. Without it, everyone who can read
+	// the store has the keys.
 	Secret []byte
 
 	// Lease is how long a replica that has stopped without [Replica.Close]

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 // auditedGateway starts a gateway with an audit log in a folder of its own, in a
@@ -21,10 +23,7 @@ func auditedGateway(t *testing.T, before string) (p *gatewayProcess, file string
 		return startGateway(t, "", "--config-dir", dir, "--project", t.TempDir()), file
 	}
 	cmd := binary(t, "gateway", "--addr", "127.0.0.1:0", "--config-dir", dir, "--project", t.TempDir())
-	sh, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("there is no bash to limit the size of files with")
-	}
+	sh := needtest.Program(t, "bash") // limits the size of files
 	cmd.Path, cmd.Args = sh, append([]string{sh, "-c", before + `; exec "$0" "$@"`}, cmd.Args...)
 	return startProcess(t, cmd), file
 }

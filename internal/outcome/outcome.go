@@ -46,7 +46,7 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return errors.New("unknown outcome")
 }
 
-// searched is the size of results in which isError is looked for.
+// searched is the size in bytes up to which a result is searched for isError.
 const searched = 64 << 10
 
 // Of returns the outcome of a call by what its Handler returned. It is never

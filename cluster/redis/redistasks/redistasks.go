@@ -16,7 +16,7 @@
 //
 // A record changes in one step, a script that compares the version first and
 // publishes the id of the task. The version is also the position of a
-// subscriber: whoever reads a record knows which changes it has seen.
+// subscriber, and tells which changes it has seen.
 //
 // All times are those of the Redis server. The clocks of replicas matter only
 // for the times that clients see.
@@ -51,7 +51,7 @@ var _ tasks.Store = (*Store)(nil)
 // topic has the ids of the tasks that change.
 const topic = "tasks"
 
-// maxID is the size in bytes of the largest id that is looked for.
+// maxID is the largest size of an id in bytes; longer ids are unknown.
 const maxID = 256
 
 // New returns a store on a connection, which the caller closes after the store.
