@@ -78,6 +78,7 @@ type toolResult struct {
 	content    json.RawMessage // an array, or nil
 	structured json.RawMessage // nil if there is none
 	failed     bool
+	meta       mcp.Meta
 }
 
 func (c *Client) callTool(ctx context.Context, name string, args any, o *CallOptions) (toolResult, error) {
@@ -91,11 +92,16 @@ func (c *Client) callTool(ctx context.Context, name string, args any, o *CallOpt
 			return toolResult{}, err
 		}
 	}
-	body, err := c.complete(ctx, mcp.MethodToolsCall, name, toolParams(name, arguments), o)
+	got, _, err := c.do(ctx, mcp.MethodToolsCall, name, toolParams(name, arguments), o)
+	if err != nil {
+		return toolResult{}, err
+	}
+	body, err := completeBody(mcp.MethodToolsCall, name, got)
 	if err != nil {
 		return toolResult{}, err
 	}
 	res, err := readToolResult(name, body)
+	res.meta = got.Meta
 	if err == nil && out != nil && !res.failed {
 		err = out.check(name, res.structured)
 	}
@@ -164,7 +170,7 @@ func (r *toolResult) full(tool string) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, invalid(mcp.MethodToolsCall, tool, "content: %v", err)
 	}
-	return &mcp.CallToolResult{Content: content, StructuredContent: r.structured, IsError: r.failed}, nil
+	return &mcp.CallToolResult{Content: content, StructuredContent: r.structured, IsError: r.failed, Meta: r.meta}, nil
 }
 
 // blocks decodes the content, with a fast path for plain text.

@@ -152,6 +152,9 @@ type CallToolResult struct {
 	// IsError is set if the tool failed. Content then describes the error in a
 	// way that a model can act on.
 	IsError bool `json:"isError,omitzero"`
+	// Meta is the metadata of a result that a client received. It is not
+	// encoded: a server returns metadata in the Meta of its [Result].
+	Meta Meta `json:"-"`
 }
 
 // ToolError returns the result of a failed tool call. The text is for the

@@ -1,17 +1,16 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/logtest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -37,22 +36,7 @@ func newServer(o server.Options) (*server.Server, *logBuffer) {
 }
 
 // A logBuffer is what an operator would read.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type logBuffer = logtest.Buffer
 
 // addText adds a tool that takes nothing and does what f does.
 func addText(s *server.Server, name string, f func(ctx context.Context, c *mcp.Call) (string, error)) {

@@ -67,6 +67,48 @@ func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx co
 	}
 }
 
+// A RawPromptFunc returns the messages of a prompt for its arguments.
+type RawPromptFunc func(ctx context.Context, c *mcp.Call, args map[string]string) (*mcp.GetPromptResult, error)
+
+// AddRawPrompt adds a prompt whose arguments are known only at run time, or
+// replaces the one with that name. If a required argument is missing or one is
+// unknown, get is not called and the client gets an error. Errors of get are
+// reported as for [AddPrompt].
+func (s *Server) AddRawPrompt(spec mcp.Prompt, get RawPromptFunc) error {
+	if spec.Name == "" {
+		return errors.New("a prompt needs a name")
+	}
+	p := &prompt{arguments: map[string]bool{}}
+	for _, a := range spec.Arguments {
+		if _, twice := p.arguments[a.Name]; twice || a.Name == "" {
+			return fmt.Errorf("prompt %q: argument %q is empty or appears twice", spec.Name, a.Name)
+		}
+		p.arguments[a.Name] = true
+	}
+	p.get = func(ctx context.Context, c *mcp.Call, raw json.RawMessage) (*mcp.GetPromptResult, error) {
+		args := map[string]string{}
+		for m := rawjson.Object(raw); m.Next(); {
+			if !p.arguments[string(m.Name)] {
+				return nil, mcp.InvalidParams("prompt %q has no argument %q", spec.Name, m.Name)
+			}
+			args[string(m.Name)], _ = rawjson.String(m.Value)
+		}
+		for _, a := range spec.Arguments {
+			if a.Required && args[a.Name] == "" {
+				return nil, mcp.InvalidParams("prompt %q: argument %q is required", spec.Name, a.Name)
+			}
+		}
+		return get(ctx, c, args)
+	}
+	line, err := listed(&spec, spec.Icons, get == nil)
+	if err != nil {
+		return fmt.Errorf("prompt %q: %w", spec.Name, err)
+	}
+	s.prompts.put(spec.Name, line, p)
+	s.changes.changed(mcp.NotificationPromptsListChanged, KindPrompt, spec.Name)
+	return nil
+}
+
 func (s *Server) addPrompt(spec *mcp.Prompt, p *prompt, argsSchema json.RawMessage, noFunc bool) error {
 	if spec.Name == "" {
 		return errors.New("a prompt needs a name")

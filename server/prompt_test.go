@@ -107,3 +107,31 @@ func TestPromptOutputs(t *testing.T) {
 		}
 	}
 }
+
+// A raw prompt gets its arguments as text, and only those that it declares.
+func TestRawPrompt(t *testing.T) {
+	s, _ := newServer(server.Options{})
+	err := s.AddRawPrompt(mcp.Prompt{Name: "p", Arguments: []mcp.PromptArgument{{Name: "a", Required: true}, {Name: "n"}}}, func(_ context.Context, _ *mcp.Call, args map[string]string) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: "user", Content: mcp.Text(fmt.Sprint(args))}}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		`{"a":"1","n":"5"}`: "map[a:1 n:5]",
+		`{"n":"5"}`:         `argument \"a\" is required`,
+		`{"a":"1","x":""}`:  `has no argument \"x\"`,
+	} {
+		res, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodPromptsGet, Params: []byte(`{"name":"p","arguments":` + args + `}`)})
+		got := string(res.Body)
+		if err != nil {
+			got = fmt.Sprintf("%q", err.Error())
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+	if s.AddRawPrompt(mcp.Prompt{}, nil) == nil || s.AddRawPrompt(mcp.Prompt{Name: "q", Arguments: []mcp.PromptArgument{{Name: "a"}, {Name: "a"}}}, nil) == nil {
+		t.Error("an invalid prompt was added")
+	}
+}

@@ -135,7 +135,9 @@ type RawToolFunc func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*
 // tools that were named elsewhere. For a name that does not follow the
 // recommendation of the specification the server logs a warning, since some
 // clients reject it.
-func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
+//
+// The middleware wraps the calls of this tool, as [ToolOptions.Middleware] does.
+func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc, middleware ...mcp.Middleware) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
@@ -174,6 +176,7 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 	if err := checkRawName(spec.Name); err != nil {
 		return err
 	}
+	t.wrap(s, spec.Name, middleware)
 	known := s.tools.get(spec.Name) != nil
 	if err := s.addTool(&spec, t, run == nil); err != nil {
 		return err

@@ -115,3 +115,27 @@ func TestRawToolNamesOutsideTheRecommendation(t *testing.T) {
 		t.Errorf("a good name is warned of: %s", log)
 	}
 }
+
+// The middleware of a raw tool wraps its calls and no others.
+func TestRawToolMiddleware(t *testing.T) {
+	s, _ := newServer(server.Options{})
+	ran := 0
+	wrap := func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			ran++
+			return next.Serve(ctx, c)
+		})
+	}
+	run := func(context.Context, *mcp.Call, json.RawMessage) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	}
+	object := json.RawMessage(`{"type":"object"}`)
+	if err := errors.Join(s.AddRawTool(mcp.Tool{Name: "a", InputSchema: object}, run, wrap), s.AddRawTool(mcp.Tool{Name: "b", InputSchema: object}, run)); err != nil {
+		t.Fatal(err)
+	}
+	callTool(t, s, "a", "{}")
+	callTool(t, s, "b", "{}")
+	if ran != 1 {
+		t.Errorf("the middleware ran %d times", ran)
+	}
+}

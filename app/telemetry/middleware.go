@@ -108,20 +108,7 @@ var errPanic = errors.New("panic")
 // listen counts a subscription until it ends.
 func (t *Telemetry) listen(ctx context.Context, next mcp.Handler, c *mcp.Call, m *measurement) (mcp.Result, error) {
 	t.subs.Add(1)
-	var once sync.Once
-	ended := func() { once.Do(func() { t.subs.Add(-1) }) }
-	detached := false
-	onward := *c
-	if c.Detach != nil {
-		onward.Detach = func(stop func()) {
-			detached = true
-			c.Detach(func() { stop(); ended() })
-		}
-	}
-	res, err := next.Serve(ctx, &onward)
-	if !detached || err != nil {
-		ended()
-	}
+	res, err := outcome.Subscribe(ctx, c, next, func() { t.subs.Add(-1) })
 	switch {
 	case err == nil:
 		m.series.record(outcome.OK, 0)

@@ -92,7 +92,7 @@ func splitFrontmatter(text []byte) ([]byte, error) {
 			line = line[:i+1]
 		}
 		if after, ok := bytes.CutPrefix(line, []byte("---")); ok && len(bytes.Trim(after, " \t\r\n")) == 0 {
-			if nesting(rest[:at]) > maxBrackets {
+			if rawjson.Nesting(rest[:at]) > maxBrackets {
 				return nil, fmt.Errorf("frontmatter: nested more than %d deep", maxNesting)
 			}
 			return rest[:at], nil
@@ -103,22 +103,6 @@ func splitFrontmatter(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("frontmatter: no line --- in the first %d KiB", maxFrontmatter>>10)
 	}
 	return nil, errors.New("frontmatter: the line --- at its end is missing")
-}
-
-// nesting returns an upper bound of how deep collections in brackets are nested,
-// because the parser calls itself for each.
-func nesting(yaml []byte) (deepest int) {
-	depth := 0
-	for _, b := range yaml {
-		switch b {
-		case '[', '{':
-			depth++
-			deepest = max(deepest, depth)
-		case ']', '}':
-			depth = max(0, depth-1)
-		}
-	}
-	return deepest
 }
 
 func firstLine(s string) string {

@@ -1,7 +1,6 @@
 package tasks_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/logtest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -92,22 +92,7 @@ func logged() (*slog.Logger, func() string) {
 	return slog.New(slog.NewTextHandler(&b, nil)), b.String
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
+type lockedBuffer = logtest.Buffer
 
 // asks adds a tool that asks once and works for a second.
 func (w *world) asks() {

@@ -110,6 +110,15 @@ func (m *Memory) Get(ctx context.Context, id string) (*Record, error) {
 	return r.Clone(), nil
 }
 
+// Left implements [Store].
+func (m *Memory) Left(ctx context.Context, id string) (time.Duration, error) {
+	r, err := m.Get(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return r.left(time.Now())
+}
+
 // Update implements [Store].
 func (m *Memory) Update(ctx context.Context, r *Record) error {
 	if err := m.update(ctx, r); err != nil {

@@ -32,6 +32,11 @@ type Store interface {
 	// found.
 	Get(ctx context.Context, id string) (*Record, error)
 
+	// Left returns how long a record is still kept, by the clock of the store,
+	// or ErrNotFound; 0 means without limit. The clock of the process that
+	// created the record, by which Expires was set, may be wrong.
+	Left(ctx context.Context, id string) (time.Duration, error)
+
 	// Update replaces a record if its version is still r.Version, and
 	// increments r.Version. Otherwise it changes nothing and returns
 	// ErrConflict, or ErrNotFound. The owner, the tool and the time of creation
@@ -117,6 +122,17 @@ func (r *Record) Clone() *Record {
 
 // Expired reports whether the record has expired at a time.
 func (r *Record) Expired(at time.Time) bool { return !r.Expires.IsZero() && !at.Before(r.Expires) }
+
+// left returns how long the record is kept after a time.
+func (r *Record) left(at time.Time) (time.Duration, error) {
+	switch {
+	case r.Expires.IsZero():
+		return 0, nil
+	case r.Expired(at):
+		return 0, ErrNotFound
+	}
+	return r.Expires.Sub(at), nil
+}
 
 // Cursor returns the place of the record in a list.
 func (r *Record) Cursor() Cursor { return Cursor{Created: r.Task.CreatedAt, ID: r.Task.ID} }

@@ -305,8 +305,9 @@ func (p *preparedCall) reached(c *mcp.Call, next mcp.Handler) (mcp.Result, error
 // ErrConflict if the task has changed, for example because another Manager was
 // faster.
 func (m *Manager) takeOver(ctx context.Context, rec *Record, saved *savedCall, p *preparedCall) error {
-	if !m.enter() {
-		return nil
+	left, err := m.store.Left(ctx, rec.Task.ID)
+	if err != nil || !m.enter() {
+		return err
 	}
 	before := rec.Runner
 	rec.Runner, rec.Task.LastUpdatedAt = m.runner, time.Now()
@@ -315,8 +316,11 @@ func (m *Manager) takeOver(ctx context.Context, rec *Record, saved *savedCall, p
 		rec.Task.Status, rec.Task.InputRequests, rec.Responses = Working, nil, nil
 	}
 	work := m.newRun(rec, saved)
+	if left > 0 {
+		work.expires = time.Now().Add(left)
+	}
 	m.running.Store(rec.Task.ID, work)
-	err := m.join(ctx)
+	err = m.join(ctx)
 	if err == nil {
 		err = m.store.Update(ctx, rec)
 	}

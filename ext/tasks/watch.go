@@ -19,7 +19,7 @@ const (
 	maxPoll        = time.Minute
 	subscribedPoll = 30 * time.Second // while there is a subscription, in case a notification was lost
 	getTimeout     = 20 * time.Second // of one tasks/get
-	maxOutage      = 2 * time.Minute  // how long requests may fail until the watch gives up
+	maxOutage      = 2 * time.Minute  // how long requests may fail until the watch gives up; see WithMaxOutage
 )
 
 // A watch learns of the states of a task: from a subscription if the server has
@@ -32,9 +32,10 @@ type watch struct {
 	outage func() // called when the state could not be fetched; may be nil
 
 	poll    time.Duration
-	expires time.Time // when the server may forget the task; zero means never
-	failing time.Time // since when requests fail; zero means they do not
-	due     bool      // the state has no payload: get it at once
+	expires time.Time     // when the server may forget the task; zero means never
+	failing time.Time     // since when requests fail; zero means they do not
+	limit   time.Duration // how long they may
+	due     bool          // the state has no payload: get it at once
 
 	cancel context.CancelFunc
 	acked  chan struct{} // closed when the server has acknowledged the subscription
@@ -48,7 +49,10 @@ type watch struct {
 // newWatch returns a watch for a task with a known state, which subscribes until
 // it is stopped. The states of other tasks are passed to others.
 func newWatch(ctx context.Context, next mcp.Handler, c *mcp.Call, t Task, others ...func(Task)) *watch {
-	w := &watch{server: next, call: c, id: t.ID, others: others, acked: make(chan struct{}), over: make(chan struct{}), signal: make(chan struct{}, 1)}
+	w := &watch{limit: maxOutage, server: next, call: c, id: t.ID, others: others, acked: make(chan struct{}), over: make(chan struct{}), signal: make(chan struct{}, 1)}
+	if d, ok := ctx.Value(outageKey{}).(time.Duration); ok {
+		w.limit = d
+	}
 	w.saw(t)
 	// A handle has no payload.
 	w.due = t.Status == InputRequired && t.InputRequests == nil || t.Status.Final() && t.Result == nil && t.Error == nil
@@ -175,7 +179,7 @@ func (w *watch) pause() (d time.Duration, over <-chan struct{}) {
 	}
 	select {
 	case <-w.acked:
-		return max(w.poll, min(10*w.poll, subscribedPoll)), w.over
+		return max(w.poll, min(10*w.poll, subscribedPoll, w.limit)), w.over
 	default:
 		return w.poll, nil
 	}
@@ -183,7 +187,8 @@ func (w *watch) pause() (d time.Duration, over <-chan struct{}) {
 
 // fetch gets the state. It returns nil if that failed but may succeed later.
 func (w *watch) fetch(ctx context.Context) (*Task, error) {
-	asked, cancel := context.WithTimeout(ctx, getTimeout)
+	began := time.Now()
+	asked, cancel := context.WithTimeout(ctx, min(getTimeout, w.limit))
 	t, err := get(asked, w.server, w.call, w.id)
 	cancel()
 	switch {
@@ -197,9 +202,9 @@ func (w *watch) fetch(ctx context.Context) (*Task, error) {
 	}
 	now := time.Now()
 	if w.failing.IsZero() {
-		w.failing = now
+		w.failing = began
 	}
-	if d := now.Sub(w.failing); d >= maxOutage || !w.expires.IsZero() && now.After(w.expires) {
+	if d := now.Sub(w.failing); d >= w.limit || !w.expires.IsZero() && now.After(w.expires) {
 		return nil, fmt.Errorf("task %q: %w for %v: %w", clip(w.id), ErrOutage, d.Round(time.Second), err)
 	}
 	if w.outage != nil {
@@ -209,8 +214,17 @@ func (w *watch) fetch(ctx context.Context) (*Task, error) {
 }
 
 // ErrOutage is in the error of a call whose task goes on as far as is known, but
-// whose server could not be reached for two minutes.
+// whose server could not be reached for two minutes, or the time of [WithMaxOutage].
 var ErrOutage = errors.New("no state from the server")
+
+// WithMaxOutage returns a context for a tool call through the middleware [Client], or
+// for [Handle.Wait] and [Handle.Updates]: they fail with [ErrOutage] when the server
+// could not be reached for d, which must be positive, instead of two minutes.
+func WithMaxOutage(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, outageKey{}, d)
+}
+
+type outageKey struct{}
 
 // IsPermanent reports whether asking a server again about a task makes no sense
 // after an error: the server does not know the task or the extension, or the

@@ -87,9 +87,28 @@ func edit(file string) {
 	}
 }
 
+// open opens a file for writing. The error is [os.ErrNotExist] if the file was
+// replaced and removed before the open was complete: the system finds the file of a
+// name before it counts its writers, so nobody can know of a writer in between.
+func open(file string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(file, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	var info unix.Stat_t
+	if err = unix.Fstat(int(f.Fd()), &info); err == nil && info.Nlink == 0 {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // appendLine adds a line in place.
 func appendLine(file, line string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := open(file, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -100,7 +119,7 @@ func appendLine(file, line string) error {
 
 // rewrite reads the file, empties it and writes it again, in place.
 func rewrite(file, line string) error {
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	f, err := open(file, os.O_RDWR)
 	if err != nil {
 		return err
 	}

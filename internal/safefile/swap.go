@@ -32,7 +32,8 @@ var exchanged = func() {}
 // that it detects a program that saves at the last moment and restores its file.
 // On Linux it also detects a program that has the file open for writing, and makes
 // a program that opens it for writing wait for the result. If a program has written
-// to both files, the error names the file with the second version.
+// to both files, the error names the file with the second version. What it cannot
+// detect is a program whose open starts before the exchange and ends after Swap.
 func Swap(dir *os.Root, temp, name string, old []byte) error {
 	written, err := dir.Lstat(temp)
 	if err != nil {
@@ -53,11 +54,10 @@ func Swap(dir *os.Root, temp, name string, old []byte) error {
 	exchanged()
 	changed := held.check(dir, temp)
 	if changed == nil {
-		held.Close() // a program that waited opens the old file now; compare detects it
-		changed = compare(dir, temp, old)
+		held.Close() // a program that waited opens the old file now; removeSame detects it
+		changed = removeSame(dir, temp, old)
 	}
 	if changed == nil {
-		dir.Remove(temp) // if that fails, Sweep does it
 		return nil
 	}
 	if err := putBack(dir, temp, name, written); err != nil {
@@ -124,13 +124,19 @@ func putBack(dir *os.Root, temp, name string, expected fs.FileInfo) error {
 	return fmt.Errorf("another program keeps replacing %s", name)
 }
 
-// compare returns nil if a file has the content want and is not open for writing.
-func compare(dir *os.Root, name string, want []byte) error {
+// removeSame removes a file that has the content want and is not open for writing.
+// No program that opens it for writing goes on before it is removed.
+func removeSame(dir *os.Root, name string, want []byte) error {
 	f, err := hold(dir, name, want)
-	if err == nil {
-		f.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	defer f.Close()
+	if err := f.check(dir, name); err != nil {
+		return err
+	}
+	dir.Remove(name) // if that fails, Sweep does it
+	return nil
 }
 
 // A heldFile is an open file. Where leased, other programs that open it for

@@ -18,6 +18,9 @@ func TestServeEndsOnSignal(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			conn := connect(t, nil)
+			if _, err := conn.Serve(t.Context(), toolCall("fine")); err != nil { // a second message: signals are caught
+				t.Fatal(err)
+			}
 			if err := syscall.Kill(conn.Child().Pid(), sig); err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		writeJSON(w, http.StatusBadRequest, eraconn.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
 		return
 	}
-	if s.forwardHome(w, r, func() []byte { return body }) {
+	if s.forwardHome(w, r, nil, func() []byte { return body }) {
 		return
 	}
 	ses := s.find(w, r)
@@ -36,6 +36,12 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		s.refuseResponse(w)
 		return
 	}
+	if s.h.isClosing() && slices.ContainsFunc(items, func(it jsonrpc.BatchItem) bool { return it.Err == nil && it.IsRequest() }) {
+		s.receiveAll(ses, items) // calls in flight may need them
+		s.release(ses)
+		s.h.refuseClosing(w, r, nil)
+		return
+	}
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.guard.Principal(r)
 	st := s.newStream(ctx, cancel, ses, r)
@@ -45,6 +51,15 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		s.release(ses)
 		st.close(answer)
 	})
+}
+
+// receiveAll handles the notifications and responses of a batch.
+func (s *sessions) receiveAll(ses *session, items []jsonrpc.BatchItem) {
+	for i := range items {
+		if it := &items[i]; it.Err == nil && !it.IsRequest() {
+			s.receive(ses, &it.Message)
+		}
+	}
 }
 
 // decodeBatch decodes a batch if the revision of the session allows batches.

@@ -32,6 +32,7 @@ type clusterBackend struct {
 	idle  time.Duration
 	ttl   time.Duration // of what is stored, and of an id of which nothing is
 	stops []func()
+	loads chan struct{} // has room for the sessions that are being loaded
 
 	mu     sync.Mutex
 	events eventLog
@@ -44,6 +45,7 @@ const (
 	maxLogEntries  = 1000
 	maxLogBytes    = 256 << 10
 	maxNamedID     = 128 // bytes of a request id within the name of a stream
+	maxLoads       = 64
 	clusterTimeout = 5 * time.Second
 )
 
@@ -72,6 +74,7 @@ func newClusterBackend(s *sessions, r *cluster.Replica, scope string) (*clusterB
 	b := &clusterBackend{
 		s: s, r: r, store: r.Store(), idle: s.limits.Idle, ttl: s.limits.Idle + s.limits.Idle/2,
 		ids: sealring.New("tenon session id"), topic: r.Topic("sessions " + scope),
+		loads: make(chan struct{}, maxLoads),
 	}
 	stop, err := r.WatchKeys("session "+scope, func(secrets [][]byte) { b.ids.Replace(secrets...) })
 	if err != nil {
@@ -291,6 +294,12 @@ func (b *clusterBackend) missedHints() {
 
 // current returns what the store has of a session, for one that is live.
 func (b *clusterBackend) current(ctx context.Context, rec record) (record, error) {
+	select { // all sessions in use may be loaded at once
+	case b.loads <- struct{}{}:
+		defer func() { <-b.loads }()
+	case <-ctx.Done():
+		return rec, errStore{ctx.Err()}
+	}
 	value, version, err := b.store.Get(ctx, sessionKey(rec.key), 0)
 	if err != nil {
 		return rec, errStore{err}
@@ -389,6 +398,9 @@ func (b *clusterBackend) log(st *stream, number int64, data []byte, end bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), clusterTimeout)
 	defer cancel()
 	_, err := b.store.Append(ctx, logKey(st.ses.id), entry, cluster.LogLimit{Entries: maxLogEntries, Bytes: maxLogBytes, TTL: b.ttl})
+	if errors.Is(err, cluster.ErrClosed) {
+		return // this replica ends
+	}
 	if err != nil {
 		b.s.h.opts.Logger.LogAttrs(ctx, slog.LevelError, "event not stored", slog.Any("error", err))
 		return

@@ -226,8 +226,8 @@ func (f *fleet) startNode(change func(*streamable.Options)) *node {
 	}
 	n.url = "http://" + l.Addr().String()
 	n.web = streamable.NewHTTPServer(n.handler)
-	served := make(chan struct{})
-	go func() { defer close(served); n.web.Serve(l) }()
+	served, strict := make(chan struct{}), streamable.StrictListener(n.web, l)
+	go func() { defer close(served); n.web.Serve(strict) }()
 	t.Cleanup(func() {
 		n.web.Close()
 		<-served

@@ -2,6 +2,8 @@ package streamable_test
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -127,4 +129,84 @@ func TestKilledReplicaMayHaveServedACall(t *testing.T) {
 	wantStatus(t, "the call", receive(t, "its response", done), 502)
 	status, _ := a.say("POST", session, read)
 	wantStatus(t, "the next call", status, 404)
+}
+
+// breakForwards makes a node break the connections of requests that other replicas
+// forward, after it has received them. It returns how to end that.
+func (n *node) breakForwards() (mend func()) {
+	n.replica.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	}))
+	return func() { n.replica.Handle(n.handler) }
+}
+
+// wantLost checks the response to a message that the other replica may have served:
+// the client is not told to send it again.
+func wantLost(t *testing.T, what, with string, res *http.Response) {
+	t.Helper()
+	body, _ := io.ReadAll(res.Body)
+	if res.StatusCode != 502 || res.Header.Get("Retry-After") != "" ||
+		!strings.Contains(string(body), with) || !strings.Contains(string(body), "effect is unknown") || strings.Contains(string(body), "again") {
+		t.Errorf("%s: %s %v %s", what, res.Status, res.Header, body)
+	}
+}
+
+// If the connection breaks after a message was sent to the replica that has its
+// session, the client is not told to send it again. Streams, which have no effect,
+// may be opened again.
+func TestBrokenForwardsOfASession(t *testing.T) {
+	f := newFleet(t, 2, func(o *streamable.Options) { o.KeepSessions = func() bool { return true } })
+	a, b := f.nodes[0], f.nodes[1]
+	session := b.open()
+	mend := b.breakForwards()
+	wantLost(t, "a call", `"id":7`, a.raw("POST", session, toolCall(7, "who")))
+	wantLost(t, "a notification", `"jsonrpc"`, a.raw("POST", session, `{"jsonrpc":"2.0","method":"notifications/test"}`))
+	if res := a.raw("GET", session, ""); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("a stream: %s %v", res.Status, res.Header)
+	}
+	mend()
+	status, body := a.say("POST", session, toolCall(8, "who"))
+	wantStatus(t, "afterwards: "+body, status, 200)
+}
+
+// If the connection breaks after a round of a call was sent to its replica, or the
+// replica is killed then, the client is not told to make the call again.
+func TestBrokenForwardsOfParkedCalls(t *testing.T) {
+	f := newFleetOf(t, 2, nil, behindOlder)
+	a, b := f.nodes[0], f.nodes[1]
+	_, body := a.say("POST", "", fleetCall("ask", `{}`), fleetHeaders("ask")...)
+	next := fleetNext("ask", fleetState(t, body), "ask", "One")
+	a.breakForwards()
+	wantLost(t, "a connection that breaks", `"id":2`, b.raw("POST", "", next, fleetHeaders("ask")...))
+	began := make(chan struct{})
+	a.replica.Handle(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		close(began)
+		<-r.Context().Done()
+	}))
+	go func() {
+		<-began
+		a.kill()
+	}()
+	wantLost(t, "a replica that is killed", `"id":2`, b.raw("POST", "", next, fleetHeaders("ask")...))
+}
+
+// A response of the client that may have been lost may be sent again.
+func TestBrokenForwardsOfResponses(t *testing.T) {
+	f := newFleet(t, 2, nil)
+	a, b := f.nodes[0], f.nodes[1]
+	session := b.open()
+	call := newEvents(t, b.raw("POST", session, toolCall(1, "question")))
+	_, id, _ := strings.Cut(call.until("elicitation/create"), `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	answer := `{"jsonrpc":"2.0","id":"` + id + `","result":{"action":"accept","content":{"name":"Ada"}}}`
+	mend := b.breakForwards()
+	if res := a.raw("POST", session, answer); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("a response: %s %v", res.Status, res.Header)
+	}
+	mend()
+	status, body := a.say("POST", session, answer)
+	wantStatus(t, "the response again: "+body, status, 202)
+	call.until("Ada")
 }

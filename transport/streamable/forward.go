@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -52,21 +53,24 @@ func encode(m *jsonrpc.Message) []byte {
 	return jsonrpc.AppendResult(nil, m.ID, m.Result)
 }
 
-// Errors for messages whose replica has stopped.
+// Errors for messages whose replica has stopped, or does not answer.
 const (
-	callLost  = "the replica that served this call has stopped, and the call with it; whether it had an effect is unknown"
+	callLost  = "the replica that served this call has stopped or does not answer, and the call is lost; whether it had an effect is unknown"
 	stateLost = "the replica that holds this call has stopped, and the call with it: make the call again without requestState"
 )
 
 // forward sends a message of a client to the replica that can serve it, and its
-// response to the client.
+// response to the client. A response of the client may be sent again after an
+// error: the replica takes it once.
 func (s *Handler) forward(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, to string) {
 	err := errGone
 	if !cluster.Forwarded(r.Context()) { // one hop
-		err = s.opts.Cluster.Forward(w, r, encode(m), to)
+		err = s.opts.Cluster.Forward(w, s.withClient(r), encode(m), to)
 	}
 	switch {
 	case err == nil:
+	case errors.Is(err, cluster.ErrCut) && m.IsRequest():
+		s.refuseCut(w, r, m.ID, err)
 	case !errors.Is(err, cluster.ErrGone):
 		s.refuseForward(w, r, m.ID, err)
 	case m.IsRequest():
@@ -77,9 +81,29 @@ func (s *Handler) forward(w http.ResponseWriter, r *http.Request, m *jsonrpc.Mes
 	}
 }
 
+// withClient returns a request that names its client, so that one client cannot
+// take all the room for requests that are forwarded: its principal, or else its
+// session.
+func (s *Handler) withClient(r *http.Request) *http.Request {
+	key := s.guard.Principal(r).Key()
+	if key == "" {
+		key = r.Header.Get(httpheader.Session)
+	}
+	return r.WithContext(cluster.WithClient(r.Context(), key))
+}
+
 var errGone error = cluster.ErrGone
 
-// refuseForward answers a request that could not be forwarded.
+// refuseCut answers a request that another replica may have served. It does not
+// suggest to send the request again.
+func (s *Handler) refuseCut(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, err error) {
+	s.logRequest(r, slog.LevelError, "response of another replica lost", slog.Any("error", err))
+	a := eraconn.Fail(id, mcp.CodeInternal, callLost)
+	writeJSON(w, http.StatusBadGateway, a.Append(nil))
+}
+
+// refuseForward answers a request that could not be forwarded, or that may be sent
+// again.
 func (s *Handler) refuseForward(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, err error) {
 	s.logRequest(r, slog.LevelError, "request not forwarded", slog.Any("error", err))
 	w.Header().Set("Retry-After", "1")
@@ -98,8 +122,9 @@ func (s *sessions) newKey() string {
 }
 
 // forwardHome forwards a request of a session to the replica that opened it, if
-// only that one can serve it. It reports whether the request was answered.
-func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, body func() []byte) bool {
+// only that one can serve it. Errors have the id, if it has one. It reports whether
+// the request was answered.
+func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, body func() []byte) bool {
 	keep := s.h.opts.KeepSessions
 	b, ok := s.backend.(*clusterBackend)
 	if !ok || keep == nil || !keep() || cluster.Forwarded(r.Context()) {
@@ -114,15 +139,15 @@ func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, body func
 	if r.Method == http.MethodGet {
 		err = s.h.forwardStream(w, r, home)
 	} else {
-		err = b.r.Forward(w, r, body(), home)
+		err = b.r.Forward(w, s.h.withClient(r), body(), home)
 	}
 	switch {
 	case errors.Is(err, cluster.ErrCut) && r.Method == http.MethodPost: // on 404 the client would send it again
-		refuse(w, http.StatusBadGateway, callLost)
+		s.h.refuseCut(w, r, id, err)
 	case errors.Is(err, cluster.ErrGone):
 		refuse(w, http.StatusNotFound, homeStopped)
 	case err != nil:
-		s.h.refuseForward(w, r, nil, err)
+		s.h.refuseForward(w, r, id, err)
 	}
 	return true
 }
@@ -133,19 +158,38 @@ func (s *sessions) forwardHome(w http.ResponseWriter, r *http.Request, body func
 const homeStopped = "the replica that has this session is stopping or has stopped: send initialize again"
 
 // refuseClosing refuses a request with this id, since the Handler is shutting
-// down. If another replica forwarded the request because this one has the session,
-// the client can go on in another session.
+// down. The replica that has forwarded it, if any, answers it as if this one had
+// stopped.
 func (s *Handler) refuseClosing(w http.ResponseWriter, r *http.Request, id jsonrpc.ID) {
-	if cluster.Forwarded(r.Context()) && sessional(r) && r.Header.Get(httpheader.Session) != "" && r.Header.Get(httpheader.LastEvent) == "" {
-		refuse(w, http.StatusNotFound, homeStopped)
+	if cluster.Forwarded(r.Context()) {
+		cluster.RefuseStopping(w)
 		return
 	}
 	writeJSON(w, http.StatusServiceUnavailable, eraconn.Fail(id, mcp.CodeInternal, shuttingDown).Append(nil))
 }
 
+// continuesHere reports whether a request is the next round of a call that waits
+// in the memory of this replica. It is served until the replica has stopped.
+func (s *Handler) continuesHere(m *jsonrpc.Message) bool {
+	c := s.opts.Cluster
+	return c != nil && protocol.MayRequireInput(m.Method) && eraconn.StateOwner(m) == c.ID()
+}
+
+// resumesHere reports whether a GET resumes a call of this replica.
+func (s *Handler) resumesHere(r *http.Request) bool {
+	c := s.opts.Cluster
+	if c == nil {
+		return false
+	}
+	name, _, _ := splitEventID(r.Header.Get(httpheader.LastEvent))
+	replica, kind, _, ok := parseStream(name)
+	return ok && replica == c.ID() && kind == kindCall
+}
+
 // forwardStream forwards a GET to the replica that has its stream. The response
 // ends with the stream, or when this Handler shuts down.
 func (s *Handler) forwardStream(w http.ResponseWriter, r *http.Request, to string) error {
+	r = s.withClient(r)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
@@ -202,7 +246,7 @@ func (s *sessions) forwardResponses(r *http.Request, items []jsonrpc.BatchItem) 
 			rest = append(rest, it)
 			continue
 		}
-		status, err := s.h.opts.Cluster.Send(r, encode(&it.Message), owner)
+		status, err := s.h.opts.Cluster.Send(s.h.withClient(r), encode(&it.Message), owner)
 		ok = ok && err == nil && status < 300
 	}
 	return rest, ok
@@ -214,7 +258,7 @@ func (s *sessions) tellOthers(r *http.Request, m *jsonrpc.Message) {
 	if s.h.opts.Cluster == nil || cluster.Forwarded(r.Context()) {
 		return
 	}
-	if err := s.h.opts.Cluster.Broadcast(r, encode(m)); err != nil {
+	if err := s.h.opts.Cluster.Broadcast(s.h.withClient(r), encode(m)); err != nil {
 		s.h.logRequest(r, slog.LevelError, "not all replicas were told", slog.Any("error", err))
 	}
 }

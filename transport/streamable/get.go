@@ -20,7 +20,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; GET needs a session of an older protocol revision and Accept: text/event-stream")
 		return nil
 	}
-	if r.Header.Get(httpheader.LastEvent) == "" && s.forwardHome(w, r, func() []byte { return nil }) {
+	if r.Header.Get(httpheader.LastEvent) == "" && s.forwardHome(w, r, nil, func() []byte { return nil }) {
 		return nil
 	}
 	ses := s.find(w, r)

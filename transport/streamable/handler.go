@@ -178,8 +178,8 @@ func (s *Handler) Sessions() int {
 
 // Shutdown ends subscriptions and the GET streams of legacy clients, also those
 // that are forwarded to another replica, cancels calls whose clients have
-// disconnected, and refuses new requests. Other calls
-// in flight continue; http.Server.Shutdown waits for them. Shutdown itself waits
+// disconnected, and refuses new requests. Other calls in flight continue, and
+// their clients can still respond and resume; http.Server.Shutdown waits for them. Shutdown itself waits
 // a few seconds at most for streams with hijacked connections.
 func (s *Handler) Shutdown() {
 	s.shut()
@@ -240,7 +240,7 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest longPoll) 
 	case s.opts.Stateless:
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, noSessions+": send messages with POST")
-	case r.Method == http.MethodGet && s.isClosing():
+	case r.Method == http.MethodGet && s.isClosing() && !s.resumesHere(r):
 		s.refuseClosing(w, r, nil)
 	case r.Method == http.MethodGet:
 		return s.sessions.get(w, r)
@@ -309,14 +309,13 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 		return nil
 	}
 	if jsonrpc.IsBatch(body) {
-		if s.isClosing() {
-			s.refuseClosing(w, r, nil)
-			return nil
-		}
-		if s.opts.Stateless && !s.server.ModernOnly() {
-			s.statelessBatch(w, r, body)
-		} else {
+		switch {
+		case !s.opts.Stateless || s.server.ModernOnly():
 			s.sessions.batch(w, r, body)
+		case s.isClosing():
+			s.refuseClosing(w, r, nil)
+		default:
+			s.statelessBatch(w, r, body)
 		}
 		return nil
 	}
@@ -327,7 +326,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
 		return nil
 	}
-	if m.IsRequest() && s.isClosing() { // calls in flight may still need responses and notifications
+	if m.IsRequest() && s.isClosing() && !s.continuesHere(&m) { // calls in flight may still need responses and notifications
 		s.refuseClosing(w, r, m.ID)
 		return nil
 	}

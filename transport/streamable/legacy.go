@@ -26,7 +26,7 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 		s.cancelForwarded(w, r, m)
 		return
 	}
-	if !m.IsResponse() && s.forwardHome(w, r, func() []byte { return encode(m) }) {
+	if !m.IsResponse() && s.forwardHome(w, r, m.ID, func() []byte { return encode(m) }) {
 		return
 	}
 	ses := s.find(w, r)

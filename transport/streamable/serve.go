@@ -83,6 +83,11 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 // as after a pause of the process on a busy machine. net/http alone would answer
 // 400 or close the connection.
 //
+// A connection on which no request has begun is closed after the server's
+// IdleTimeout, and its ReadHeaderTimeout begins with the first bytes. net/http
+// alone closes such a connection after ReadHeaderTimeout, so that a client whose
+// pool holds it may get EOF or 400 for its first request.
+//
 // HTTP/2 and TLS pass unchecked: if the server itself terminates TLS, net/http
 // alone parses HTTP/1. Hijacked connections are no longer checked; to know of
 // them, StrictListener sets s.ConnState to a function that calls the previous

@@ -201,7 +201,7 @@ func (c *Connection) connect(ctx context.Context, assumed mcp.Revision) (*active
 		refused := l.refusedOpening(err)
 		_, answered := errors.AsType[*mcp.Error](err)
 		switch {
-		case assumed != "" && ctx.Err() == nil && (refused || answered):
+		case assumed != "" && ctx.Err() == nil && (refused || answered && !l.unavailable()):
 			return c.connect(ctx, "")
 		case refused:
 			err = &refusedBoth{err}
@@ -227,6 +227,18 @@ func (l *link) refusedOpening(err error) bool {
 	}
 	switch status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
+// unavailable reports whether the server responded to initialize with a status that
+// says nothing about the revision: it refuses all requests for now.
+func (l *link) unavailable() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch l.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
 	return false

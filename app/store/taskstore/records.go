@@ -103,6 +103,15 @@ func (s *Store) Get(ctx context.Context, id string) (*tasks.Record, error) {
 	return r, s.wrap(err)
 }
 
+// Left implements [tasks.Store].
+func (s *Store) Left(ctx context.Context, id string) (time.Duration, error) {
+	r, err := s.Get(ctx, id)
+	if err != nil || r.Expires.IsZero() {
+		return 0, err
+	}
+	return max(time.Until(r.Expires), time.Millisecond), nil
+}
+
 // Update implements [tasks.Store].
 func (s *Store) Update(ctx context.Context, r *tasks.Record) error {
 	data, result, expires, err := encode(r)

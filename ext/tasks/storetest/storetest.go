@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) tasks.Store) {
 		"a list has the records of an owner":              listed,
 		"a list is complete while others change it":       paged,
 		"an expired record is not found":                  expired,
+		"it is known how long a record is kept":           kept,
 		"an expired record does not count":                expiredDoesNotCount,
 		"a change is seen by those who watch":             watched,
 		"the last change is never missed":                 lastChange,
@@ -567,5 +568,25 @@ func same(t *testing.T, got, want *tasks.Record) {
 	must(t, err)
 	if string(g) != string(w) {
 		t.Errorf("got  %s\nwant %s", g, w)
+	}
+}
+
+func kept(t *testing.T, open func() tasks.Store) {
+	s := open()
+	r, forever := record("a", "ada"), record("b", "ada")
+	forever.Expires = time.Time{}
+	for _, r := range []*tasks.Record{r, forever} {
+		if err := s.Create(t.Context(), r, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := s.Left(t.Context(), "a"); err != nil || left <= 0 || left > time.Hour || left < 50*time.Minute {
+		t.Errorf("a record with an hour is kept for %v %v", left, err)
+	}
+	if left, err := s.Left(t.Context(), "b"); err != nil || left != 0 {
+		t.Errorf("a record without a limit is kept for %v %v", left, err)
+	}
+	if _, err := s.Left(t.Context(), "c"); !errors.Is(err, tasks.ErrNotFound) {
+		t.Errorf("an unknown record: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 	}
 	local := onLoopback(r)
 	if !g.hostAllowed(host, local) {
-		return &Refusal{http.StatusForbidden, fmt.Sprintf("Host %q is not allowed: add it to Options.Hosts of the server (tenon serve: --host)", clip(r.Host))}
+		return &Refusal{http.StatusForbidden, fmt.Sprintf("Host %q is not allowed: add it to Options.Hosts of the server (tenon serve and tenon gateway: --host; a gateway behind a proxy: --public-url)", clip(r.Host))}
 	}
 	if g.anyOrigin {
 		return nil
@@ -106,7 +106,7 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 	case len(sent) == 0:
 		return fetchSite(r, local)
 	case len(sent) > 1 || !g.originAllowed(sent[0], host, r.TLS != nil, local):
-		return &Refusal{http.StatusForbidden, fmt.Sprintf("Origin %q is not allowed: add it to Options.Origins of the server (tenon serve: --origin)", clip(strings.Join(sent, ", ")))}
+		return &Refusal{http.StatusForbidden, fmt.Sprintf("Origin %q is not allowed: add it to Options.Origins of the server (tenon serve and tenon gateway: --origin)", clip(strings.Join(sent, ", ")))}
 	}
 	return nil
 }

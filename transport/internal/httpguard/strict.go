@@ -1,6 +1,7 @@
 package httpguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +16,10 @@ import (
 // header lines, a space before a colon, or more than one length of the body. Such
 // a request gets status 400, after the responses to earlier ones, and its
 // connection is closed.
+//
+// A connection without a request yet is idle: it is closed after IdleTimeout, and
+// ReadHeaderTimeout begins with its first bytes. net/http alone closes it after
+// ReadHeaderTimeout, perhaps while the client sends its first request.
 //
 // HTTP/2 and TLS pass unchecked. s is the server of the listener: Strict uses its
 // ConnState to stop checking hijacked connections.
@@ -83,6 +88,7 @@ type strictConn struct {
 	reads  deadline
 	writes deadline
 	whole  atomic.Bool // what was read ends with a complete request
+	begun  bool        // the first bytes were read or waited for
 	bad    bool        // an ambiguous request was read
 	sent   uint8       // how much of invalidHead was read
 }
@@ -108,9 +114,36 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads with the wanted deadline. Bytes that arrived before it are read even
+// read reads with the deadline of net/http, except for the first bytes.
+func (c *strictConn) read(p []byte) (int, error) {
+	if c.begun {
+		return c.readInTime(p)
+	}
+	c.begun = true
+	return c.readFirst(p)
+}
+
+// readFirst reads the first bytes. Clients such as net/http keep connections that
+// they opened and did not need, so the wait for the first request is as long as
+// that for a later one. If IdleTimeout is not longer, or not set, the deadline of
+// net/http remains.
+func (c *strictConn) readFirst(p []byte) (int, error) {
+	head := cmp.Or(c.server.ReadHeaderTimeout, c.server.ReadTimeout)
+	idle := cmp.Or(c.server.IdleTimeout, c.server.ReadTimeout)
+	if head <= 0 || idle <= head {
+		return c.readInTime(p)
+	}
+	c.SetReadDeadline(time.Now().Add(idle))
+	n, err := c.readInTime(p)
+	if n > 0 {
+		c.SetReadDeadline(time.Now().Add(head))
+	}
+	return n, err
+}
+
+// readInTime reads with the wanted deadline. Bytes that arrived before it are read even
 // after it.
-func (c *strictConn) read(p []byte) (n int, err error) {
+func (c *strictConn) readInTime(p []byte) (n int, err error) {
 	for {
 		c.reads.begin(c.Conn, false)
 		n, err = c.Conn.Read(p)
