@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +16,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/credheader"
@@ -23,15 +25,16 @@ import (
 var (
 	// ErrGone means that the replica has left the cluster or has stopped.
 	ErrGone = errors.New("the replica has stopped")
-	// ErrCut means that the replica has stopped after the request was sent, so
-	// that it may have served it. The error is also [ErrGone].
+	// ErrCut means that the connection broke, or was cut because the replica does
+	// not answer, after the request may have been sent: the replica may have served
+	// it, or may serve it later. If the replica has stopped, the error is also
+	// [ErrGone].
 	ErrCut = errors.New("the replica may have served the request")
 	// ErrBusy means that too many requests are being forwarded.
 	ErrBusy = errors.New("too many requests are forwarded between replicas")
 )
 
 const (
-	dialTimeout      = 2 * time.Second
 	broadcastTimeout = 5 * time.Second
 	writeTimeout     = 30 * time.Second
 	maxPeerConns     = 64
@@ -42,7 +45,20 @@ const (
 const (
 	headerClient = "Tenon-Forwarded-Client" // the address of the client
 	headerSecure = "Tenon-Forwarded-Tls"    // the client uses TLS
+	headerShare  = "Tenon-Forwarded-Share"  // a digest of the key of WithClient
+	headerAll    = "Tenon-Forwarded-All"    // the request is a broadcast
 )
+
+// headerStopping in a response says that the replica has not served the request,
+// since it is shutting down.
+const headerStopping = "Tenon-Replica-Stopping"
+
+// RefuseStopping refuses a request that another replica has forwarded, because this
+// replica is shutting down: for the other, it has stopped.
+func RefuseStopping(w http.ResponseWriter) {
+	w.Header().Set(headerStopping, "1")
+	http.Error(w, "this replica is shutting down", http.StatusServiceUnavailable)
+}
 
 // Handle sets the handler of requests that other replicas forward: the same that
 // serves the clients of this replica, with its middleware. Requests have the URL,
@@ -61,36 +77,33 @@ func (r *Replica) HandleDefault(h http.Handler) {
 	r.fallback = h
 }
 
-// slots bounds the requests that are being forwarded in one direction. Streams,
-// which last long, have slots of their own, so that they cannot take those of
-// messages.
-type slots struct{ streams, messages chan struct{} }
-
-func newSlots(n int) slots { return slots{make(chan struct{}, n), make(chan struct{}, n)} }
-
-// take takes a slot for a request with this method, and returns the function that
-// frees it. It reports false if there is none.
-func (s slots) take(method string) (done func(), ok bool) {
-	of := s.messages
-	if method == http.MethodGet {
-		of = s.streams
-	}
-	select {
-	case of <- struct{}{}:
-		return func() { <-of }, true
-	default:
-		return nil, false
-	}
-}
-
-// used returns the number of requests that are being forwarded.
-func (s slots) used() int { return len(s.streams) + len(s.messages) }
-
 type forwardedKey struct{}
 
 // Forwarded reports whether the request with this context was forwarded by
 // another replica, which has checked it before.
 func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
+
+type clientKey struct{}
+
+// WithClient returns a context for requests of one client, which key identifies.
+// Requests that are forwarded with the same key take a quarter of
+// [Options.MaxForwards] at most. Without a key, they are bounded with all others.
+func WithClient(ctx context.Context, key string) context.Context {
+	if key == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, clientKey{}, key)
+}
+
+// clientOf returns a digest of the key of a client; "" if it has none.
+func clientOf(ctx context.Context) string {
+	key, _ := ctx.Value(clientKey{}).(string)
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
 
 // newServer returns the server for requests of other replicas.
 func (r *Replica) newServer() *http.Server {
@@ -128,14 +141,19 @@ func (r *Replica) serveForwarded(w http.ResponseWriter, q *http.Request) {
 		h = r.fallback
 	}
 	r.mu.Unlock()
-	if done, ok := r.incoming.take(q.Method); ok {
-		defer done()
-	} else {
-		h = nil
+	taken := &slot{r.incoming, kindOf(q), q.Header.Get(headerShare)}
+	if q.Header.Get(headerAll) != "" {
+		taken.kind = broadcastSlot
 	}
-	if h == nil {
+	if h == nil || !taken.take(q.Context()) {
 		http.Error(w, "this replica cannot serve forwarded requests now", http.StatusServiceUnavailable)
 		return
+	}
+	defer func() { taken.free() }()
+	if q.ProtoMajor == 1 {
+		// The deadline of the response before would apply.
+		http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		w = &forwardedWriter{ResponseWriter: w, taken: taken}
 	}
 	q = q.WithContext(context.WithValue(q.Context(), forwardedKey{}, true))
 	if from := q.Header.Get(headerClient); from != "" {
@@ -147,16 +165,75 @@ func (r *Replica) serveForwarded(w http.ResponseWriter, q *http.Request) {
 	}
 	q.Header.Del(headerClient)
 	q.Header.Del(headerSecure)
+	q.Header.Del(headerShare)
+	q.Header.Del(headerAll)
 	h.ServeHTTP(w, q)
 }
 
-// newTransport returns the client for requests to other replicas. The host of a
+// kindOf returns the kind of slot that a request begins with, unless it is a
+// broadcast.
+func kindOf(q *http.Request) slotKind {
+	if q.Method == http.MethodGet {
+		return streamSlot
+	}
+	return messageSlot
+}
+
+// isStream reports whether a response is an event stream.
+func isStream(h http.Header) bool {
+	return strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
+}
+
+// A forwardedWriter writes the response to a message. If that is a stream, it
+// takes the slot of one.
+type forwardedWriter struct {
+	http.ResponseWriter
+	taken *slot
+	began bool
+}
+
+func (w *forwardedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *forwardedWriter) begin() {
+	if !w.began && isStream(w.Header()) {
+		w.taken.becomeStream()
+	}
+	w.began = true
+}
+
+func (w *forwardedWriter) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *forwardedWriter) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p)
+}
+
+// Hijack fails: the connection serves further messages.
+func (w *forwardedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, http.ErrNotSupported
+}
+
+func (w *forwardedWriter) Flush() { w.FlushError() }
+
+// FlushError is what [http.ResponseController] calls instead of Flush.
+func (w *forwardedWriter) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// newTransport returns the client for streams of other replicas. The host of a
 // request is the id of a replica.
 func (r *Replica) newTransport() *http.Transport {
-	t := &http.Transport{
+	return &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			id, _, _ := strings.Cut(addr, ".")
-			return r.dial(ctx, id)
+			m, err := r.peer(ctx, idOf(addr))
+			if err != nil {
+				return nil, err
+			}
+			return r.dial(ctx, m, dialTimeout, "h2")
 		},
 		ForceAttemptHTTP2:   true,
 		MaxConnsPerHost:     maxPeerConns,
@@ -165,41 +242,12 @@ func (r *Replica) newTransport() *http.Transport {
 		DisableCompression:  true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
-	return t
 }
-
-// dial connects to a replica. It fails at once if that is not a member.
-func (r *Replica) dial(ctx context.Context, id string) (net.Conn, error) {
-	m, err := r.peer(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	conf, err := r.clientTLS(id)
-	if err != nil {
-		return nil, err
-	}
-	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: conf}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	c, err := d.DialContext(ctx, "tcp", m.Addr)
-	if err == nil {
-		return c, nil
-	}
-	if _, isOther := errors.AsType[*tls.CertificateVerificationError](err); isOther || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("%w: %w", ErrGone, err)
-	}
-	return nil, unreachable{err}
-}
-
-// unreachable is the error of a replica that does not answer.
-type unreachable struct{ error }
-
-func (e unreachable) Unwrap() error { return e.error }
 
 // Forward passes a request of a client with its body to the replica with this id,
 // and its response to w as it arrives. It returns an error only if it has not
-// written to w; [ErrGone] means that the replica has stopped. If the replica
-// stops later, Forward cuts the response with [http.ErrAbortHandler]. A request
+// written to w; [ErrGone] means that the replica has stopped, [ErrCut] that it may
+// have served the request. If the replica stops later, Forward cuts the response with [http.ErrAbortHandler]. A request
 // that was forwarded is not forwarded again.
 func (r *Replica) Forward(w http.ResponseWriter, q *http.Request, body []byte, id string) error {
 	res, done, err := r.send(q.Context(), q, body, id)
@@ -223,27 +271,71 @@ func (r *Replica) Forward(w http.ResponseWriter, q *http.Request, body []byte, i
 // send sends a request to a replica. The caller calls done after it has read the
 // response.
 func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id string) (res *http.Response, done func(), err error) {
-	if Forwarded(q.Context()) {
-		return nil, nil, errors.New("the request was forwarded before")
-	}
-	if q.URL.Opaque != "" || !strings.HasPrefix(q.URL.Path, "/") {
-		return nil, nil, errors.New("the target of the request is not a path")
-	}
-	if _, err := r.peer(ctx, id); err != nil {
-		return nil, nil, err
-	}
-	done, ok := r.outgoing.take(q.Method)
-	if !ok {
+	taken := &slot{r.outgoing, kindOf(q), clientOf(ctx)}
+	if !r.outgoing.take(taken.kind, taken.client) {
 		return nil, nil, ErrBusy
 	}
-	defer func() {
-		if err != nil {
-			done()
-		}
-	}()
-	out, err := http.NewRequestWithContext(ctx, q.Method, "https://"+hostOf(id)+"/", bytes.NewReader(body))
+	res, end, err := r.roundTrip(ctx, q, body, id, taken.kind)
+	if err != nil {
+		taken.free()
+		return nil, nil, err
+	}
+	if isStream(res.Header) {
+		taken.becomeStream()
+	}
+	return res, func() { end(); taken.free() }, nil
+}
+
+// roundTrip sends a request of this kind to a replica, which is watched until the
+// caller calls end.
+func (r *Replica) roundTrip(ctx context.Context, q *http.Request, body []byte, id string, kind slotKind) (res *http.Response, end func(), err error) {
+	m, err := r.peer(ctx, id)
 	if err != nil {
 		return nil, nil, err
+	}
+	out, err := outgoing(ctx, q, body, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if kind == broadcastSlot {
+		out.Header.Set(headerAll, "1")
+	}
+	if q.Method == http.MethodGet {
+		end = func() {}
+		if res, err = r.streams.RoundTrip(out); err != nil && !notConnected(err) {
+			err = cut(err)
+		}
+	} else {
+		r.links.begin(m)
+		end = func() { r.links.end(m) }
+		res, err = r.exchange(m, out)
+	}
+	switch {
+	case err != nil:
+		end()
+		if ctx.Err() == nil && !errors.Is(err, ErrGone) {
+			err = r.explain(ctx, id, err)
+		}
+	case res.Header.Get(headerStopping) != "":
+		drain(res)
+		end()
+		err = ErrGone
+	}
+	return res, end, err
+}
+
+// outgoing returns a request of a client as it is sent to the replica with this
+// id.
+func outgoing(ctx context.Context, q *http.Request, body []byte, id string) (*http.Request, error) {
+	if Forwarded(q.Context()) {
+		return nil, errors.New("the request was forwarded before")
+	}
+	if q.URL.Opaque != "" || !strings.HasPrefix(q.URL.Path, "/") {
+		return nil, errors.New("the target of the request is not a path")
+	}
+	out, err := http.NewRequestWithContext(ctx, q.Method, "https://"+hostOf(id)+"/", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
 	out.URL.Path, out.URL.RawPath = q.URL.Path, q.URL.EscapedPath()
 	out.URL.RawQuery, out.URL.ForceQuery = q.URL.RawQuery, q.URL.ForceQuery
@@ -257,27 +349,50 @@ func (r *Replica) send(ctx context.Context, q *http.Request, body []byte, id str
 	if q.TLS != nil {
 		out.Header.Set(headerSecure, "1")
 	}
-	res, err = r.client.RoundTrip(out)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
-		err = r.explain(ctx, id, err)
+	out.Header.Del(headerAll)
+	out.Header.Del(headerShare)
+	if share := clientOf(ctx); share != "" {
+		out.Header.Set(headerShare, share)
 	}
-	return res, done, err
+	if _, named := out.Header["User-Agent"]; !named {
+		out.Header["User-Agent"] = nil // net/http would add its own
+	}
+	return out, nil
 }
 
-// explain returns ErrGone and ErrCut if a connection to a replica broke because
-// it has stopped, and err otherwise.
+// cut returns the error of a request that may have been sent.
+func cut(err error) error { return fmt.Errorf("%w: %w", ErrCut, err) }
+
+// notConnected reports whether err is of [Replica.dial], or of the search for the
+// address.
+func notConnected(err error) bool {
+	_, silent := errors.AsType[unreachable](err)
+	return silent || errors.Is(err, ErrGone)
+}
+
+// explain adds ErrGone to the error of a connection that broke because the replica
+// has stopped.
 func (r *Replica) explain(ctx context.Context, id string, err error) error {
 	if _, tried := errors.AsType[unreachable](err); tried {
 		return err
 	}
-	c, gone := r.dial(ctx, id)
+	m, gone := r.peer(ctx, id)
 	if gone == nil {
-		c.Close()
+		gone = r.probe(ctx, m, dialTimeout)
 	}
 	if errors.Is(gone, ErrGone) {
-		return fmt.Errorf("%w: %w: %w", gone, ErrCut, err)
+		return fmt.Errorf("%w: %w", gone, err)
 	}
 	return err
+}
+
+// probe connects to a replica and disconnects.
+func (r *Replica) probe(ctx context.Context, m Member, timeout time.Duration) error {
+	c, err := r.dial(ctx, m, timeout, "http/1.1")
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 // dropHopHeaders removes the headers that belong to one connection. What the
@@ -337,32 +452,37 @@ func copyBody(w http.ResponseWriter, res *http.Response) error {
 func (r *Replica) Send(q *http.Request, body []byte, id string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(q.Context(), broadcastTimeout)
 	defer cancel()
-	status, err = r.exchange(ctx, q, body, id)
+	res, done, err := r.send(ctx, q, body, id)
+	if err == nil {
+		defer done()
+		status = drain(res)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("forward to the replica %q: %w", id, err)
 	}
 	return status, nil
 }
 
-// exchange sends a request and drops the body of the response.
-func (r *Replica) exchange(ctx context.Context, q *http.Request, body []byte, id string) (status int, err error) {
-	res, done, err := r.send(ctx, q, body, id)
-	if err != nil {
-		return 0, err
-	}
-	defer done()
+// drain drops the body of a response, so that its connection can be used again.
+func drain(res *http.Response) (status int) {
 	defer res.Body.Close()
 	io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10))
-	return res.StatusCode, nil
+	return res.StatusCode
 }
 
 // Broadcast passes a request of a client to all other live replicas and waits for
-// their responses, a few seconds at most. The error joins those of replicas that
+// their responses, a few seconds at most. If too many are in progress, Broadcast
+// waits for its turn as long. The error joins those of replicas that
 // did not serve it; one that has stopped is none. Broadcast also returns an error
 // if the store has lost the membership of this replica, and so perhaps of others.
 func (r *Replica) Broadcast(q *http.Request, body []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.Context()), broadcastTimeout)
 	defer cancel()
+	client := clientOf(ctx)
+	if !r.outgoing.wait(ctx, broadcastSlot, client) {
+		return ErrBusy
+	}
+	defer r.outgoing.free(broadcastSlot, client)
 	members, err := r.Members(ctx) // while the store is away, those that were last known
 	if err != nil && len(members) == 0 {
 		return fmt.Errorf("find the other replicas: %w", err)
@@ -377,7 +497,12 @@ func (r *Replica) Broadcast(q *http.Request, body []byte) error {
 			continue
 		}
 		wg.Go(func() {
-			status, err := r.exchange(ctx, q, body, m.ID)
+			res, end, err := r.roundTrip(ctx, q, body, m.ID, broadcastSlot)
+			status := 0
+			if err == nil {
+				defer end()
+				status = drain(res)
+			}
 			switch {
 			case errors.Is(err, ErrGone):
 			case err != nil:

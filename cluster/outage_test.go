@@ -3,8 +3,10 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 type awayStore struct {
 	cluster.Store
 	away, full atomic.Bool
+	asked      atomic.Int32 // for the members
 }
 
 func (s *awayStore) Register(ctx context.Context, group, member string, data []byte, ttl time.Duration) error {
@@ -32,6 +35,7 @@ func (s *awayStore) Members(ctx context.Context, group string) (map[string][]byt
 	if s.away.Load() {
 		return nil, cluster.ErrUnavailable
 	}
+	s.asked.Add(1)
 	return s.Store.Members(ctx, group)
 }
 
@@ -110,4 +114,31 @@ func TestLiveReplicasAreNotGoneWhenTheStoreIsFull(t *testing.T) {
 	}
 	store.full.Store(false)
 	waitFor(t, func() bool { return errors.Is(forward(a, "unknown"), cluster.ErrGone) })
+}
+
+// Clients that name replicas that do not exist do not make a replica ask the store
+// each time. One that has just joined is found all the same.
+func TestUnknownReplicasAreLookedUpTogether(t *testing.T) {
+	store := &awayStore{Store: cluster.NewMemory()}
+	a := join(t, store, nil)
+	before := store.asked.Load()
+	var wg sync.WaitGroup
+	for i := range 1000 {
+		wg.Go(func() {
+			if err := forward(a, fmt.Sprint("nobody", i)); !errors.Is(err, cluster.ErrGone) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := store.asked.Load() - before; n > 500 {
+		t.Errorf("1000 requests asked the store %d times", n)
+	}
+	for range 5 {
+		b := join(t, store, nil)
+		b.Handle(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		if err := forward(a, b.ID()); err != nil {
+			t.Errorf("a replica that has just joined: %v", err)
+		}
+	}
 }

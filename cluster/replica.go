@@ -33,7 +33,7 @@ type Options struct {
 
 	// Secret encrypts the keys of the cluster in the store. It has at least 16
 	// bytes and is the same for all replicas. Without it, everyone who can read
-	// the store has the keys.
+	// the store has the keys. Empty means none.
 	Secret []byte
 
 	// Lease is how long a replica that has stopped without [Replica.Close]
@@ -46,8 +46,9 @@ type Options struct {
 	// same.
 	KeyLife time.Duration
 
-	// MaxForwards bounds the requests that are being forwarded in each
-	// direction, and as many streams (GET) besides. 0 means 4096.
+	// MaxForwards bounds the messages that are being forwarded in each
+	// direction, and as many streams and broadcasts besides. One client takes a
+	// quarter at most; see [WithClient]. 0 means 4096.
 	MaxForwards int
 
 	// Logger logs failures of the store and refused connections of other
@@ -65,9 +66,10 @@ type Replica struct {
 
 	listener net.Listener
 	server   *http.Server
-	client   *http.Transport
-	outgoing slots // of requests forwarded to others
-	incoming slots // and by others
+	streams  *http.Transport // to other replicas
+	links    links
+	outgoing *slots // of requests forwarded to others
+	incoming *slots // and by others
 
 	mu       sync.Mutex
 	ring     *ring
@@ -76,10 +78,14 @@ type Replica struct {
 	watchers map[*keyWatcher]struct{}
 	members  map[string]Member
 	listed   time.Time // when members were read
+	lookup   *lookup   // that has not begun; nil if there is none
+	looked   time.Time // when the last one began
+	renewed  time.Time // when the membership was renewed last
 	doubted  time.Time // until when a replica may live though the store does not list it
 	handler  http.Handler
 	fallback http.Handler
 	storeErr error // of the last renewal
+	info     map[string]string
 
 	wake   chan struct{} // makes the renewing goroutine look at the ring
 	ctx    context.Context
@@ -98,6 +104,9 @@ type Member struct {
 	Addr    string    `json:"addr"`
 	Started time.Time `json:"started"`
 	Ring    int64     `json:"ring"` // version of the key ring that it has loaded
+
+	// Info is what the replica says about itself; see [Replica.SetInfo].
+	Info map[string]string `json:"info,omitempty"`
 }
 
 // Names of what the replicas of a cluster share in the store.
@@ -108,7 +117,12 @@ const (
 )
 
 // membersAge is how old the list of members may be when a request is forwarded.
-const membersAge = time.Second
+// lookupEvery is how often the store is asked for it at most: clients can name
+// replicas that do not exist.
+const (
+	membersAge  = time.Second
+	lookupEvery = 50 * time.Millisecond
+)
 
 // Join makes this process a member of the cluster that uses store. It listens
 // for requests that other replicas forward, and stays a member until
@@ -118,8 +132,8 @@ func Join(ctx context.Context, store Store, o *Options) (*Replica, error) {
 	if o != nil {
 		r.opts = *o
 	}
-	if n := len(r.opts.Secret); n > 0 && n < 16 {
-		return nil, errors.New("join the cluster: the secret needs at least 16 bytes")
+	if err := CheckSecretLength(r.opts.Secret); err != nil {
+		return nil, fmt.Errorf("join the cluster: %w", err)
 	}
 	if r.opts.Logger == nil {
 		r.opts.Logger = slog.New(slog.DiscardHandler)
@@ -129,6 +143,7 @@ func Join(ctx context.Context, store Store, o *Options) (*Replica, error) {
 	n := cmp.Or(max(r.opts.MaxForwards, 0), 4096)
 	r.outgoing, r.incoming = newSlots(n), newSlots(n)
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.links = links{by: map[string]*link{}, probe: func(m Member) error { return r.probe(context.Background(), m, probeTimeout) }}
 	if err := r.join(ctx); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("join the cluster: %w", err)
@@ -168,7 +183,7 @@ func (r *Replica) join(ctx context.Context) error {
 
 // listen starts to serve the requests of other replicas.
 func (r *Replica) listen() error {
-	l, err := net.Listen("tcp", cmp.Or(r.opts.Addr, "127.0.0.1:0"))
+	l, err := (&net.ListenConfig{KeepAliveConfig: keepAlive}).Listen(context.Background(), "tcp", cmp.Or(r.opts.Addr, "127.0.0.1:0"))
 	if err != nil {
 		return err
 	}
@@ -178,7 +193,7 @@ func (r *Replica) listen() error {
 	}
 	r.opts.Advertise = cmp.Or(r.opts.Advertise, l.Addr().String())
 	r.listener = l
-	r.client = r.newTransport()
+	r.streams = r.newTransport()
 	r.server = r.newServer()
 	r.wg.Go(func() { r.server.ServeTLS(l, "", "") })
 	return nil
@@ -209,7 +224,7 @@ func (r *Replica) Shutdown(ctx context.Context) error {
 func (r *Replica) waitIdle(ctx context.Context) error {
 	every := time.NewTicker(20 * time.Millisecond)
 	defer every.Stop()
-	for r.incoming.used() > 0 {
+	for r.incoming.inUse() > 0 {
 		select {
 		case <-every.C:
 		case <-r.ctx.Done(): // closed meanwhile
@@ -248,7 +263,8 @@ func (r *Replica) close(ctx context.Context) error {
 			r.server.Shutdown(ctx)
 		}
 		r.server.Close()
-		r.client.CloseIdleConnections()
+		r.streams.CloseIdleConnections()
+		r.links.closeIdle(true)
 	}
 	r.wg.Wait()
 	return err
@@ -263,11 +279,31 @@ func (r *Replica) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.store.Register(ctx, groupKey, r.id, data, r.opts.Lease)
+	at := time.Now()
+	if err := r.store.Register(ctx, groupKey, r.id, data, r.opts.Lease); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at.After(r.renewed) {
+		r.renewed = at
+	}
+	return nil
 }
 
 func (r *Replica) selfLocked() Member {
-	return Member{ID: r.id, Name: r.opts.Name, Addr: r.opts.Advertise, Ring: r.version, Started: r.started}
+	return Member{ID: r.id, Name: r.opts.Name, Addr: r.opts.Advertise, Ring: r.version, Started: r.started, Info: r.info}
+}
+
+// SetInfo makes this replica say something about itself to the others, such as its
+// version: it is in [Member], at once if the store answers, or with the next renewal
+// of the membership. Info is not encrypted in the store, and should be short. The
+// caller must not change it afterwards.
+func (r *Replica) SetInfo(ctx context.Context, info map[string]string) error {
+	r.mu.Lock()
+	r.info = info
+	r.mu.Unlock()
+	return r.register(ctx)
 }
 
 // look makes the renewing goroutine look at the key ring now.
@@ -289,6 +325,7 @@ func (r *Replica) renew() {
 		case <-r.ctx.Done():
 			return
 		}
+		r.links.closeIdle(false)
 		err := r.loadRing(r.ctx)
 		if r.list(r.ctx) != nil { // others may not have registered again either
 			r.doubt()
@@ -345,7 +382,9 @@ func (r *Replica) refresh(ctx context.Context) error {
 }
 
 // list reads the members from the store. A list without this replica says nothing
-// about others: list keeps those that were last known and returns errUnlisted.
+// about others: list keeps those that were last known and returns errUnlisted. It
+// also keeps them while this replica is late with its renewal, for the store may be
+// full, so that others cannot renew theirs either.
 func (r *Replica) list(ctx context.Context) error {
 	at := time.Now()
 	raw, err := r.store.Members(ctx, groupKey)
@@ -359,9 +398,14 @@ func (r *Replica) list(ctx context.Context) error {
 			members[id] = m
 		}
 	}
+	r.mu.Lock()
+	late := at.Sub(r.renewed) > r.opts.Lease/2
+	r.mu.Unlock()
 	_, listed := members[r.id]
-	if !listed {
+	if !listed || late {
 		r.doubt()
+	}
+	if !listed {
 		err = errUnlisted
 	}
 	r.mu.Lock()
@@ -386,7 +430,7 @@ func (r *Replica) peer(ctx context.Context, id string) (Member, error) {
 	if known && age < membersAge {
 		return m, nil
 	}
-	err := r.refresh(ctx)
+	err := r.refreshOnce(ctx)
 	if m, known, _ = r.known(id); known {
 		return m, nil
 	}
@@ -397,6 +441,47 @@ func (r *Replica) peer(ctx context.Context, id string) (Member, error) {
 		return m, err
 	}
 	return m, ErrGone
+}
+
+// A lookup reads the members for all that wait for it.
+type lookup struct {
+	done chan struct{}
+	err  error // valid when done is closed
+}
+
+// refreshOnce is refresh for many at a time: all that call it before the store is
+// asked share the answer.
+func (r *Replica) refreshOnce(ctx context.Context) error {
+	r.mu.Lock()
+	l := r.lookup
+	if l == nil {
+		l = &lookup{done: make(chan struct{})}
+		r.lookup = l
+		wait := lookupEvery - time.Since(r.looked)
+		go r.runLookup(l, wait)
+	}
+	r.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// runLookup reads the members after a while.
+func (r *Replica) runLookup(l *lookup, after time.Duration) {
+	if after > 0 {
+		select {
+		case <-time.After(after):
+		case <-r.ctx.Done():
+		}
+	}
+	r.mu.Lock()
+	r.lookup, r.looked = nil, time.Now()
+	r.mu.Unlock()
+	l.err = r.refresh(r.ctx)
+	close(l.done)
 }
 
 // doubtful reports whether a replica that the store does not list may live.

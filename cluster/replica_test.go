@@ -54,19 +54,20 @@ func TestForwardedRequestsArriveUnchanged(t *testing.T) {
 	a, b := join(t, store, nil), join(t, store, nil)
 	b.Handle(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
-		w.Header().Set("X-Seen", fmt.Sprint(q.Method, " ", q.URL, " ", q.Host, " ", q.Header.Get("X-Own"), " ", q.RemoteAddr, " ", q.TLS != nil, " ", q.Header.Get("Tenon-Forwarded-Client"), q.Header.Get("Upgrade"), q.Header.Get("Connection")))
+		w.Header().Set("X-Seen", fmt.Sprint(q.Method, " ", q.URL, " ", q.Host, " ", q.Header.Get("X-Own"), " ", q.RemoteAddr, " ", q.TLS != nil, " ", q.Header.Get("Tenon-Forwarded-Client"), q.Header.Get("Tenon-Forwarded-Share"), q.Header.Get("User-Agent"), q.Header.Get("Upgrade"), q.Header.Get("Connection")))
 		w.WriteHeader(http.StatusTeapot)
 		w.Write(body)
 	}))
 	q := httptest.NewRequest("POST", "http://public.example/m%2Fcp?x=1", nil)
 	q.Header.Set("X-Own", "me")
-	q.Header.Set("Connection", "X-Own") // cannot remove a header
+	q.Header.Set("Tenon-Forwarded-Share", "all") // of no meaning from a client
+	q.Header.Set("Connection", "X-Own")          // cannot remove a header
 	q.Header.Set("Upgrade", "websocket")
 	w := httptest.NewRecorder()
 	if err := a.Forward(w, q, []byte("hello"), b.ID()); err != nil {
 		t.Fatal(err)
 	}
-	want := "POST /m%2Fcp?x=1 public.example me " + q.RemoteAddr + " false "
+	want := "POST /m%2Fcp?x=1 public.example me " + q.RemoteAddr + " false"
 	if w.Code != http.StatusTeapot || w.Body.String() != "hello" || w.Header().Get("X-Seen") != want {
 		t.Errorf("%d %q, seen %q, want %q", w.Code, w.Body, w.Header().Get("X-Seen"), want)
 	}
@@ -569,6 +570,29 @@ func waitFor(t *testing.T, ok func() bool) {
 		if time.Now().After(limit) {
 			t.Fatal("not reached in 20 s")
 		}
+	}
+}
+
+// An empty secret is none, and a short one is refused.
+func TestSecretLength(t *testing.T) {
+	store := cluster.NewMemory()
+	short := []byte("0123456789abcde")
+	if err := cluster.CheckSecret(t.Context(), store, short); err == nil || !strings.Contains(err.Error(), "at least 16 bytes") {
+		t.Errorf("a secret of 15 bytes, before the first replica: %v", err)
+	}
+	if r, err := cluster.Join(t.Context(), store, &cluster.Options{Secret: short}); err == nil {
+		r.Close()
+		t.Error("a replica with a secret of 15 bytes joins")
+	}
+	join(t, store, &cluster.Options{Secret: []byte{}})
+	join(t, store, nil)
+	for name, secret := range map[string][]byte{"no": nil, "an empty": {}} {
+		if err := cluster.CheckSecret(t.Context(), store, secret); err != nil {
+			t.Errorf("%s secret: %v", name, err)
+		}
+	}
+	if _, err := cluster.SecretCipher(nil, "test"); err == nil {
+		t.Error("there is a cipher without a secret")
 	}
 }
 

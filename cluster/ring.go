@@ -189,9 +189,9 @@ func (r *Replica) readRing(ctx context.Context) (*ring, int64, error) {
 	}
 	sealed := len(raw) > 0 && raw[0] == ringSealed
 	switch {
-	case sealed && r.opts.Secret == nil:
+	case sealed && len(r.opts.Secret) == 0:
 		return nil, 0, errors.New("the keys of this cluster are encrypted: the cluster secret is missing")
-	case !sealed && r.opts.Secret != nil:
+	case !sealed && len(r.opts.Secret) > 0:
 		return nil, 0, errors.New("the keys of this cluster are not encrypted: its other replicas have no cluster secret")
 	case sealed:
 		aead, err := r.ringCipher()
@@ -218,7 +218,7 @@ func (r *Replica) writeRing(ctx context.Context, g *ring, version int64) (int64,
 	if err != nil {
 		return 0, err
 	}
-	if r.opts.Secret != nil {
+	if len(r.opts.Secret) > 0 {
 		aead, err := r.ringCipher()
 		if err != nil {
 			return 0, err
@@ -228,8 +228,39 @@ func (r *Replica) writeRing(ctx context.Context, g *ring, version int64) (int64,
 	return r.store.Set(ctx, ringKey, raw, version, ringTTL)
 }
 
+// CheckSecret returns an error if secret is not that of the replicas that use store.
+// It returns nil if there were none yet, unless the secret is too short.
+func CheckSecret(ctx context.Context, store Store, secret []byte) error {
+	if err := CheckSecretLength(secret); err != nil {
+		return err
+	}
+	_, _, err := (&Replica{store: store, opts: Options{Secret: secret}}).readRing(ctx)
+	return err
+}
+
+// CheckSecretLength returns an error if secret is too short for [Options]. An empty
+// one means that there is none.
+func CheckSecretLength(secret []byte) error {
+	if n := len(secret); n > 0 && n < 16 {
+		return fmt.Errorf("the cluster secret has %d bytes: it needs at least 16 bytes", n)
+	}
+	return nil
+}
+
 func (r *Replica) ringCipher() (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, r.opts.Secret, nil, "tenon cluster key ring", 32)
+	return SecretCipher(r.opts.Secret, "key ring")
+}
+
+// SecretCipher returns the cipher for what replicas with a secret store for a
+// purpose. It chooses its nonces itself. An empty or short secret is an error.
+func SecretCipher(secret []byte, purpose string) (cipher.AEAD, error) {
+	if len(secret) == 0 {
+		return nil, errors.New("the cluster secret is missing")
+	}
+	if err := CheckSecretLength(secret); err != nil {
+		return nil, err
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, "tenon cluster "+purpose, 32)
 	if err != nil {
 		return nil, err
 	}

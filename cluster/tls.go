@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"math/big"
+	"strings"
 	"sync"
 	"time"
 )
@@ -80,6 +81,12 @@ func authority(k ringKeyEntry) (*x509.Certificate, ed25519.PrivateKey, error) {
 // hostOf returns the name in the certificate of a replica.
 func hostOf(id string) string { return id + ".replica.tenon" }
 
+// idOf returns the id of the replica with this name or address of it.
+func idOf(host string) string {
+	id, _, _ := strings.Cut(host, ".")
+	return id
+}
+
 // certificate returns the certificate of this replica. It makes another before
 // one expires.
 func (s *tlsState) certificate() (*tls.Certificate, error) {
@@ -120,14 +127,17 @@ func (s *tlsState) sign(now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: private}, nil
 }
 
-// currentTLS returns the state of the ring in use.
-func (r *Replica) currentTLS() (*tlsState, error) {
+// currentTLS returns the state of the ring in use, and the certificate of this
+// replica in it.
+func (r *Replica) currentTLS() (*tlsState, *tls.Certificate, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.tls == nil {
-		return nil, errors.New("the key ring is not loaded")
+	s := r.tls
+	r.mu.Unlock()
+	if s == nil {
+		return nil, nil, errors.New("the key ring is not loaded")
 	}
-	return r.tls, nil
+	cert, err := s.certificate()
+	return s, cert, err
 }
 
 // serverTLS returns the configuration for connections of other replicas.
@@ -136,11 +146,7 @@ func (r *Replica) serverTLS() *tls.Config {
 		MinVersion: tls.VersionTLS13,
 		NextProtos: []string{"h2", "http/1.1"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			s, err := r.currentTLS()
-			if err != nil {
-				return nil, err
-			}
-			cert, err := s.certificate()
+			s, cert, err := r.currentTLS()
 			if err != nil {
 				return nil, err
 			}
@@ -157,19 +163,16 @@ func (r *Replica) serverTLS() *tls.Config {
 }
 
 // clientTLS returns the configuration for connections to the replica with this
-// id. It accepts no other replica, in case another has its address now.
-func (r *Replica) clientTLS(id string) (*tls.Config, error) {
-	s, err := r.currentTLS()
-	if err != nil {
-		return nil, err
-	}
-	cert, err := s.certificate()
+// id that use a protocol. It accepts no other replica, in case another has its
+// address now.
+func (r *Replica) clientTLS(id, protocol string) (*tls.Config, error) {
+	s, cert, err := r.currentTLS()
 	if err != nil {
 		return nil, err
 	}
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
-		NextProtos:   []string{"h2", "http/1.1"},
+		NextProtos:   []string{protocol},
 		ServerName:   hostOf(id),
 		RootCAs:      s.trusted,
 		Certificates: []tls.Certificate{*cert},

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -69,7 +70,11 @@ type apiKeys []apiKey
 
 // Verify implements Verifier.
 func (all apiKeys) Verify(_ context.Context, token string, _ *http.Request) (*Identity, error) {
-	return all.find(token)
+	id, err := all.find(token)
+	if err == nil && !id.Expires.IsZero() && !time.Now().Before(id.Expires) {
+		return nil, invalid("the API key has expired")
+	}
+	return id, err
 }
 
 // Smaller RSA keys are weak, and larger ones waste time.

@@ -47,6 +47,9 @@ type keyFile struct {
 	Keys []StoredKey `json:"keys"`
 }
 
+// defaultGroupClaim is the claim with the groups of a principal.
+const defaultGroupClaim = "groups"
+
 // maxKeyFile bounds the size of a file of keys.
 const maxKeyFile = 16 << 20
 
@@ -64,17 +67,26 @@ func DecodeKeys(data []byte) ([]StoredKey, error) {
 	if err := json.Unmarshal(data, &f, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("read API keys: %w", err)
 	}
+	if err := checkStored(f.Keys); err != nil {
+		return f.Keys, fmt.Errorf("read API keys: %w", err)
+	}
+	return f.Keys, nil
+}
+
+// checkStored returns an error if two keys have the same name, or if one of them is
+// not hashed.
+func checkStored(keys []StoredKey) error {
 	names := map[string]bool{}
-	for _, k := range f.Keys {
+	for _, k := range keys {
 		if _, err := parseHash(k.Hash); err != nil {
-			return nil, fmt.Errorf("read API keys: key %q: %w", k.Name, err)
+			return fmt.Errorf("key %q: %w", k.Name, err)
 		}
 		if k.Name == "" || names[k.Name] {
-			return nil, fmt.Errorf("read API keys: the name %q is empty or used twice", k.Name)
+			return fmt.Errorf("the name %q is empty or used twice", k.Name)
 		}
 		names[k.Name] = true
 	}
-	return f.Keys, nil
+	return nil
 }
 
 // EncodeKeys returns the content of a file of keys.
@@ -117,7 +129,7 @@ type KeyFile struct {
 // OpenKeyFile returns the keys of a file. It returns an error if the file cannot be
 // used.
 func OpenKeyFile(file string, o *KeyFileOptions) (*KeyFile, error) {
-	f := &KeyFile{file: file, claim: "groups", log: slog.Default()}
+	f := &KeyFile{file: file, claim: defaultGroupClaim, log: slog.Default()}
 	if o != nil {
 		f.claim, f.log = cmp.Or(o.GroupClaim, f.claim), cmp.Or(o.Log, f.log)
 	}
@@ -151,7 +163,7 @@ func (f *KeyFile) Check() error {
 }
 
 // Verify implements Verifier.
-func (f *KeyFile) Verify(_ context.Context, token string, _ *http.Request) (*Identity, error) {
+func (f *KeyFile) Verify(ctx context.Context, token string, r *http.Request) (*Identity, error) {
 	problem := f.Check()
 	f.mu.Lock()
 	keys, usable := f.keys, f.usable
@@ -159,11 +171,26 @@ func (f *KeyFile) Verify(_ context.Context, token string, _ *http.Request) (*Ide
 	if !usable {
 		return nil, unavailable(problem)
 	}
-	id, err := keys.find(token)
-	if err == nil && !id.Expires.IsZero() && !time.Now().Before(id.Expires) {
-		return nil, invalid("the API key has expired")
+	return keys.Verify(ctx, token, r)
+}
+
+// VerifyStored returns a Verifier for API keys that the caller stores, of which
+// there may be none. GroupClaim is as in [KeyFileOptions]. It returns an error for
+// keys that [DecodeKeys] refuses.
+func VerifyStored(keys []StoredKey, groupClaim string) (Verifier, error) {
+	if err := checkStored(keys); err != nil {
+		return nil, fmt.Errorf("check API keys: %w", err)
 	}
-	return id, err
+	return storedKeys(keys, cmp.Or(groupClaim, defaultGroupClaim)), nil
+}
+
+// storedKeys returns keys that were checked.
+func storedKeys(keys []StoredKey, claim string) apiKeys {
+	all := make(apiKeys, 0, len(keys))
+	for _, k := range keys {
+		all = append(all, k.identity(claim))
+	}
+	return all
 }
 
 // readLocked reads the file.
@@ -179,10 +206,7 @@ func (f *KeyFile) readLocked() {
 		f.problem = fmt.Errorf("%s: %w", f.file, err)
 		return
 	}
-	f.keys, f.usable = nil, true
-	for _, k := range stored {
-		f.keys = append(f.keys, k.identity(f.claim))
-	}
+	f.keys, f.usable = storedKeys(stored, f.claim), true
 }
 
 // readKeyFile reads a file of keys, which others must not be able to change.
@@ -230,7 +254,8 @@ func parseHash(hash string) (h tokenHash, err error) {
 	return tokenHash(sum), nil
 }
 
-// find compares a token with every key in constant time.
+// find compares a token with every key in constant time. It does not look whether
+// the key has expired.
 func (all apiKeys) find(token string) (*Identity, error) {
 	sum := sha256.Sum256([]byte(token))
 	found := -1

@@ -18,6 +18,8 @@ func (c rawConn) Key(kind, name string) string { return c.s.key(kind, name) }
 
 func (c rawConn) Channel(topic string) string { return c.s.hub.prefix + topic }
 
+func (c rawConn) Clustered() bool { return c.s.clustered() }
+
 func (c rawConn) Script(ctx context.Context, l *rueidis.Lua, keys []string, args ...string) (rueidis.RedisResult, error) {
 	return c.s.do(ctx, func(ctx context.Context, client rueidis.Client) rueidis.RedisResult {
 		return l.Exec(ctx, client, keys, args)

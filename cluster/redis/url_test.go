@@ -1,11 +1,9 @@
 package redis_test
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/cluster/redis"
+	"github.com/tenon-mcp/tenon/internal/logtest"
 	"github.com/tenon-mcp/tenon/internal/redistest"
 )
 
@@ -45,22 +44,7 @@ func TestURLs(t *testing.T) {
 }
 
 // A lockedBuffer is a buffer for concurrent use.
-type lockedBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.String()
-}
+type lockedBuffer = logtest.Buffer
 
 // Neither errors nor log messages contain a password, also a wrong one.
 func TestPasswordsStaySecret(t *testing.T) {

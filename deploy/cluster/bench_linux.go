@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"slices"
 	"sync"
@@ -18,7 +21,7 @@ import (
 
 const (
 	benchClients = 16
-	benchLength  = 2 * time.Second // of one measurement
+	benchLength  = time.Second // of one measurement
 )
 
 // bench measures the cluster and prints the figures of docs/scale-out.md.
@@ -44,7 +47,7 @@ func bench(ctx context.Context, o options) error {
 	fmt.Printf("\nThree replicas for %s, one killed every %s\n\n", o.duration, o.every)
 	s.table(os.Stdout, l, o.duration)
 	m, old := l.of(modern), l.of(legacy)
-	fmt.Printf("\nslowest call: %s of 2026-07-28, %s of 2025-06-18\n", m.slowest.Round(time.Millisecond), old.slowest.Round(time.Millisecond))
+	fmt.Printf("\nslowest call: %s of %s, %s of %s\n", m.slowest.Round(time.Millisecond), modern, old.slowest.Round(time.Millisecond), legacy)
 	if m.lost > 0 || m.worst > 5*time.Second || old.worst > 5*time.Second {
 		return fmt.Errorf("%d modern calls were lost; the longest failover took %s", m.lost, max(m.worst, old.worst))
 	}
@@ -55,7 +58,7 @@ func bench(ctx context.Context, o options) error {
 type subject struct {
 	name string
 	run  func(ctx context.Context) (calls int, err error) // for benchLength
-	at   []*replica                                       // whose CPU time counts
+	at   []*process                                       // whose CPU time counts
 	cpu  []float64                                        // µs for each call, one entry a round
 	rate []float64                                        // calls a second
 }
@@ -75,13 +78,18 @@ func benchReplica(ctx context.Context, o options) error {
 		}
 	}
 	alone, one, two := r[0], r[1], r[2]
+	proxy, via, err := s.startProxy(one.addr)
+	if err != nil {
+		return err
+	}
 	subjects := []*subject{
-		{name: "2026-07-28 without Redis", run: calls(alone, modern), at: r[:1]},
-		{name: "2026-07-28 with Redis", run: calls(one, modern), at: r[1:2]},
-		{name: "2025-06-18 without Redis", run: calls(alone, legacy), at: r[:1]},
-		{name: "2025-06-18 with Redis", run: calls(one, legacy), at: r[1:2]},
-		{name: "input, second round at its replica", run: rounds(one, one), at: r[1:]},
-		{name: "input, second round forwarded", run: rounds(one, two), at: r[1:]},
+		{name: string(modern) + " without Redis", run: calls(alone, modern), at: []*process{alone.p}},
+		{name: string(modern) + " with Redis", run: calls(one, modern), at: []*process{one.p}},
+		{name: string(legacy) + " without Redis", run: calls(alone, legacy), at: []*process{alone.p}},
+		{name: string(legacy) + " with Redis", run: calls(one, legacy), at: []*process{one.p}},
+		{name: "input, second round at its replica", run: rounds(one, one.addr), at: []*process{one.p}},
+		{name: "input, second round by a proxy", run: rounds(one, via), at: []*process{one.p, proxy}},
+		{name: "input, second round forwarded", run: rounds(one, two.addr), at: []*process{one.p, two.p}},
 	}
 	if o.only != "" {
 		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return s.name != o.only })
@@ -105,13 +113,51 @@ func benchReplica(ctx context.Context, o options) error {
 	if o.only != "" {
 		return nil
 	}
-	for i, name := range []string{"2026-07-28", "2025-06-18"} {
+	for i, rev := range []mcp.Revision{modern, legacy} {
 		a, b := subjects[2*i], subjects[2*i+1]
-		fmt.Printf("%s with Redis: %.2f x the calls/s, %.2f x the calls for the same CPU time (medians of the ratios of each round)\n", name, ratio(b.rate, a.rate), ratio(a.cpu, b.cpu))
+		fmt.Printf("%s with Redis: %.2f x the calls/s, %.2f x the calls for the same CPU time (medians of the ratios of each round)\n", rev, ratio(b.rate, a.rate), ratio(a.cpu, b.cpu))
 	}
-	hop, extra := median(subjects[0].cpu), median(subjects[5].cpu)-median(subjects[4].cpu)
-	fmt.Printf("forwarded: %.2f x the calls/s; it adds %.0f µs CPU at both replicas together, %.2f x a call through a gateway without Redis\n", ratio(subjects[5].rate, subjects[4].rate), extra, extra/hop)
+	direct, proxied, forwarded := subjects[4], subjects[5], subjects[6]
+	hop, extra := added(proxied.cpu, direct.cpu), added(forwarded.cpu, direct.cpu)
+	fmt.Printf("forwarded: it adds %.0f µs CPU at both replicas together, %.2f x those of a hop, which adds %.0f µs at the proxy and the replica together (medians of each round)\n", median(extra), ratio(extra, hop), median(hop))
 	return nil
+}
+
+// startProxy starts a plain reverse proxy before a replica: one hop.
+func (s *setup) startProxy(to string) (p *process, addr string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	if addr, err = freeAddr(); err != nil {
+		return nil, "", err
+	}
+	if p, err = s.run(nil, self, "-proxy", addr, "-to", to); err != nil {
+		return nil, "", err
+	}
+	return p, addr, p.ready("the proxy", func() error {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	})
+}
+
+// proxy runs a reverse proxy of net/http at an address, as startProxy starts it.
+func proxy(addr, to string) error {
+	p := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: to})
+	p.Transport = &http.Transport{MaxIdleConnsPerHost: benchClients}
+	return http.ListenAndServe(addr, p)
+}
+
+// added returns what a has more than b in each round.
+func added(a, b []float64) []float64 {
+	all := make([]float64, len(a))
+	for i := range a {
+		all[i] = a[i] - b[i]
+	}
+	return all
 }
 
 // ratio returns the median of the ratios of two things that were measured in the
@@ -126,8 +172,8 @@ func ratio(a, b []float64) float64 {
 
 func (s *subject) measure(ctx context.Context) error {
 	used := func() (sum time.Duration, err error) {
-		for _, r := range s.at {
-			n, e := r.cpu()
+		for _, p := range s.at {
+			n, e := p.cpu()
 			if e != nil {
 				return 0, e
 			}
@@ -157,8 +203,8 @@ func calls(r *replica, rev mcp.Revision) func(context.Context) (int, error) {
 }
 
 // rounds returns a function that makes calls that ask for input at a server that
-// keeps them open. The first round goes to one replica, the second to another.
-func rounds(first, second *replica) func(context.Context) (int, error) {
+// keeps them open. The first round goes to a replica, the second to an address.
+func rounds(first *replica, second string) func(context.Context) (int, error) {
 	route := func() http.RoundTripper {
 		t := transport()
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -169,7 +215,7 @@ func rounds(first, second *replica) func(context.Context) (int, error) {
 			r = r.Clone(r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			if bytes.Contains(body, []byte(`"requestState"`)) {
-				r.URL.Host = second.addr
+				r.URL.Host = second
 			}
 			return t.RoundTrip(r)
 		})

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 type options struct {
@@ -35,14 +37,18 @@ func main() {
 	flag.BoolVar(&o.bench, "bench", false, "measure instead of showing a table")
 	flag.DurationVar(&o.duration, "duration", 0, "how long to kill replicas; 0: until interrupted")
 	flag.DurationVar(&o.every, "kill", 5*time.Second, "how often to kill a replica")
-	flag.IntVar(&o.rounds, "rounds", 5, "how often to measure each thing, with -bench")
+	flag.IntVar(&o.rounds, "rounds", 11, "how often to measure each thing, with -bench")
 	flag.StringVar(&o.only, "only", "", "measure only this, such as \"2025-06-18 with Redis\", to profile it, with -bench")
+	hop, to := flag.String("proxy", "", "run a proxy at this address, which -bench does"), flag.String("to", "", "the address behind the proxy")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := demo
-	if o.bench {
+	switch {
+	case o.bench:
 		run = bench
+	case *hop != "":
+		run = func(context.Context, options) error { return proxy(*hop, *to) }
 	}
 	if err := run(ctx, o); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -121,16 +127,13 @@ func (s *setup) table(w io.Writer, l *load, since time.Duration) {
 	}
 	fmt.Fprintf(w, "\n%-11s %9s %8s %9s %9s %6s %9s\n", "clients", "calls", "calls/s", "failures", "repeated", "lost", "worst")
 	var older int
-	for _, rev := range []struct {
-		name string
-		t    tally
-	}{{"2026-07-28", l.of(modern)}, {"2025-06-18", l.of(legacy)}} {
-		t := rev.t
-		fmt.Fprintf(w, "%-11s %9d %8.0f %9d %9d %6d %9s\n", rev.name, t.calls, float64(t.calls)/since.Seconds(), t.failures, t.repeated, t.lost, t.worst.Round(time.Millisecond))
+	for _, rev := range []mcp.Revision{modern, legacy} {
+		t := l.of(rev)
+		fmt.Fprintf(w, "%-11s %9d %8.0f %9d %9d %6d %9s\n", rev, t.calls, float64(t.calls)/since.Seconds(), t.failures, t.repeated, t.lost, t.worst.Round(time.Millisecond))
 		older = t.calls
 	}
 	if n, err := s.redisInfo("stats", "total_commands_processed"); err == nil {
-		fmt.Fprintf(w, "\nRedis: %d commands in %s, %.2f for each call of 2025-06-18\n", n, since.Round(time.Second), float64(n)/float64(max(older, 1)))
+		fmt.Fprintf(w, "\nRedis: %d commands in %s, %.2f for each call of %s\n", n, since.Round(time.Second), float64(n)/float64(max(older, 1)), legacy)
 	}
 	for _, t := range []tally{l.of(modern), l.of(legacy)} {
 		if t.last != nil {

@@ -140,6 +140,24 @@ func (p *process) kill() {
 	<-p.done
 }
 
+// cpu returns the CPU time that the process has used.
+func (p *process) cpu() (time.Duration, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	var ticks int64
+	for _, f := range fields[11:13] { // user and system time
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}
+
 // ready calls check until it succeeds.
 func (p *process) ready(what string, check func() error) error {
 	for begin := time.Now(); ; {
@@ -282,27 +300,6 @@ func (r *replica) kill() {
 	r.state = "killed"
 	r.mu.Unlock()
 	p.kill()
-}
-
-// cpu returns the CPU time that the process has used.
-func (r *replica) cpu() (time.Duration, error) {
-	r.mu.Lock()
-	pid := r.p.cmd.Process.Pid
-	r.mu.Unlock()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-	var ticks int64
-	for _, f := range fields[11:13] { // user and system time
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }
 
 // startNginx starts the load balancer over all replicas.

@@ -260,40 +260,6 @@ func TestEveryKeyExpires(t *testing.T) {
 	}
 }
 
-// Each script uses keys of one slot.
-func TestRedisCluster(t *testing.T) {
-	s := redistest.Start(t, &redistest.Options{Config: []string{"cluster-enabled yes"}})
-	s.Do("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	until(t, "the cluster is ready", func() bool { return strings.Contains(s.Do("CLUSTER", "INFO"), "cluster_state:ok") })
-	ctx := t.Context()
-	store := open(t, s.URL+"?cluster=true", redis.Options{})
-	if err := store.Renew(ctx, "r", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	changed := make(chan struct{}, 100)
-	defer store.Watch("a", func() { changed <- struct{}{} })()
-	for _, id := range []string{"a", "b", "c"} {
-		r := record(id)
-		if err := errors.Join(store.Create(ctx, r, 10), store.Update(ctx, r)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	select {
-	case <-changed:
-	case <-time.After(tasktest.HangGuard):
-		t.Error("no change was reported")
-	}
-	if all, err := store.List(ctx, "", tasks.Cursor{}, 10); err != nil || len(all) != 3 {
-		t.Errorf("%d records, %v", len(all), err)
-	}
-	if err := store.Renew(ctx, "r", 0); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := store.Interrupted(ctx, 10); err != nil || len(all) != 3 {
-		t.Errorf("%d were interrupted, %v", len(all), err)
-	}
-}
-
 // A store cannot be opened without Redis, and says why.
 func TestOpenWithoutRedis(t *testing.T) {
 	s := redistest.Start(t, nil)

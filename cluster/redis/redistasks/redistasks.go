@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -44,7 +45,14 @@ type Store struct {
 	conn  raw.Conn
 	watch tasks.Watchers
 	stop  func() // ends the subscription to changes
+	poll  func() // ends the calls of pollEvery
 }
+
+// pollEvery is how long the hint of a change may be missing on a Redis Cluster.
+// The node that has a task publishes its changes, and while the connection from
+// there to the node of the subscription is interrupted, they are lost, which
+// neither end notices.
+const pollEvery = 5 * time.Second
 
 var _ tasks.Store = (*Store)(nil)
 
@@ -62,11 +70,35 @@ func New(ctx context.Context, shared *redis.Store) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the task store: %w", err)
 	}
+	s.poll = func() {}
+	if s.conn.Clustered() {
+		s.poll = every(pollEvery, s.watch.NotifyAll)
+	}
 	return s, nil
+}
+
+// every calls f at intervals until stop is called.
+func every(d time.Duration, f func()) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				f()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(done); <-ended })
 }
 
 // Close ends the store. Its tasks stay.
 func (s *Store) Close() error {
+	s.poll()
 	s.stop()
 	return nil
 }
@@ -154,6 +186,29 @@ func (s *Store) Get(ctx context.Context, id string) (*tasks.Record, error) {
 		return nil, tasks.ErrNotFound
 	}
 	return all[0], nil
+}
+
+// Left implements [tasks.Store].
+func (s *Store) Left(ctx context.Context, id string) (time.Duration, error) {
+	if len(id) > maxID {
+		return 0, tasks.ErrNotFound
+	}
+	results, err := s.conn.Commands(ctx, func(b rueidis.Builder) []rueidis.Completed {
+		return []rueidis.Completed{b.Pttl().Key(s.taskKey(id)[0]).Build()}
+	})
+	if err != nil {
+		return 0, err
+	}
+	ms, err := results[0].AsInt64()
+	switch {
+	case err != nil:
+		return 0, err
+	case ms == -2:
+		return 0, tasks.ErrNotFound
+	case ms < 0:
+		return 0, nil
+	}
+	return time.Duration(max(ms, 1)) * time.Millisecond, nil
 }
 
 // read returns records by their ids; nil for one that does not exist. The fields
@@ -268,5 +323,6 @@ func (s *Store) Update(ctx context.Context, r *tasks.Record) error {
 }
 
 // Watch implements [tasks.Store]. It calls changed after each change that is
-// published, and after each interruption of the connection.
+// published, and after each interruption of the connection; on a Redis Cluster also
+// every few seconds.
 func (s *Store) Watch(id string, changed func()) (stop func()) { return s.watch.Watch(id, changed) }

@@ -15,6 +15,8 @@ type Conn interface {
 	Key(kind, name string) string
 	// Channel returns the channel of a topic.
 	Channel(topic string) string
+	// Clustered reports whether there are several nodes.
+	Clustered() bool
 	// Script runs a script. Its keys are in one slot.
 	Script(ctx context.Context, l *rueidis.Lua, keys []string, args ...string) (rueidis.RedisResult, error)
 	// Commands runs commands, in no order. It returns the first error.
