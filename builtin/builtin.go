@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/builtin/api"
+	"github.com/tenon-mcp/tenon/builtin/api/packs"
 	"github.com/tenon-mcp/tenon/builtin/calc"
 	"github.com/tenon-mcp/tenon/builtin/demo"
 	"github.com/tenon-mcp/tenon/builtin/fs"
@@ -33,8 +36,19 @@ type Kind struct {
 	Usage string
 	check func(url.Values) error
 	open  func(url.Values) (*server.Server, error)
-	// tasks is open for a server that has tasks, which a store keeps.
-	tasks func(url.Values, tasks.Store) (*server.Server, error)
+	// wraps is set for the servers of builtin/api.
+	wraps bool
+	// with is open for a server that has tasks, or accounts of its callers.
+	with func(url.Values, Options) (*server.Server, error)
+}
+
+// Options has the stores of a builtin server that uses them.
+type Options struct {
+	// Tasks keeps the tasks of the server. Nil means in memory.
+	Tasks tasks.Store
+	// CallerTokens stores the tokens of callers who log in to an API. Nil means
+	// files of the user.
+	CallerTokens tokens.Store
 }
 
 // kind completes a Kind with functions that read the settings of a query and create
@@ -57,8 +71,9 @@ func kind[C any](k Kind, read func(url.Values) (C, error), make func(C) (*server
 }
 
 var kinds = map[string]Kind{
+	"api":   kind(Kind{Name: "api", About: "an HTTP API that a file describes", Usage: "file=FILE base=URL private=1 toolsets=A,B profile=NAME readonly=1 files=DIR", wraps: true, with: openAPI(api.FromQuery)}, api.FromQuery, api.New),
 	"calc":  kind(Kind{Name: "calc", About: "exact arithmetic; a small example server"}, calc.FromQuery, calc.New),
-	"demo":  kind(Kind{Name: "demo", About: "a slow tool that runs as a task", tasks: openDemo}, demo.FromQuery, demo.New),
+	"demo":  kind(Kind{Name: "demo", About: "a slow tool that runs as a task; progress, logs and sampling", with: openDemo}, demo.FromQuery, demo.New),
 	"fs":    kind(Kind{Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1"}, fs.FromQuery, fs.New),
 	"notes": kind(Kind{Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE"}, notes.FromQuery, notes.New),
 	"sql":   kind(Kind{Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1"}, sql.FromQuery, sql.New),
@@ -88,18 +103,25 @@ func Open(name string, query url.Values) (*server.Server, error) {
 	return openKind(name, func(k Kind) (*server.Server, error) { return k.open(query) })
 }
 
-// HasTasks reports whether a builtin server has tools that run as tasks.
-func HasTasks(name string) bool { return kinds[name].tasks != nil }
+// WrapsAPI reports whether a builtin server sends requests to an API, maybe with a
+// token that it exchanges for that of its caller.
+func WrapsAPI(name string) bool { return kinds[name].wraps }
 
-// OpenTasks is [Open] for a server that keeps its tasks in a store, which the
-// caller closes after the server. It returns an *OptionError if the server has
-// no tasks, see [HasTasks].
-func OpenTasks(name string, query url.Values, store tasks.Store) (*server.Server, error) {
+// HasTasks reports whether a builtin server has tools that run as tasks.
+func HasTasks(name string) bool { return kinds[name].with != nil }
+
+// OpenWith is [Open] for a server that uses stores, which the caller closes after
+// the server. It returns an *OptionError if the server has no tasks, see
+// [HasTasks], and there is a store for them.
+func OpenWith(name string, query url.Values, o Options) (*server.Server, error) {
 	return openKind(name, func(k Kind) (*server.Server, error) {
-		if k.tasks == nil {
+		switch {
+		case k.with != nil:
+			return k.with(query, o)
+		case o.Tasks != nil:
 			return nil, &OptionError{errors.New("no tool of this server runs as a task")}
 		}
-		return k.tasks(query, store)
+		return k.open(query)
 	})
 }
 
@@ -141,11 +163,41 @@ func find(name string) (Kind, error) {
 	return k, &OptionError{fmt.Errorf("unknown builtin server %q; there are %s", name, strings.Join(names, ", "))}
 }
 
-func openDemo(q url.Values, store tasks.Store) (*server.Server, error) {
+// packUsage lists the options of a pack.
+const packUsage = "base=URL private=1 toolsets=A,B profile=NAME readonly=1 files=DIR"
+
+// The packs are files of builtin/api.
+func init() {
+	for name, about := range map[string]string{
+		"github": "issues, pull requests, files, search and actions of GitHub", "slack": "channels, messages, search and files of Slack",
+		"onenote": "notebooks and pages of OneNote", "orders": "orders and refunds of a small shop; see tenon demo orders",
+	} {
+		data, ok := packs.File(name)
+		if !ok {
+			continue
+		}
+		read := api.Pack(name+".yaml", data)
+		kinds[name] = kind(Kind{Name: name, About: about, Usage: packUsage, wraps: true, with: openAPI(read)}, read, api.New)
+	}
+}
+
+// openAPI opens an API with stores.
+func openAPI(read func(url.Values) (api.Config, error)) func(url.Values, Options) (*server.Server, error) {
+	return func(q url.Values, o Options) (*server.Server, error) {
+		c, err := read(q)
+		if err != nil {
+			return nil, &OptionError{err}
+		}
+		c.Store, c.CallerTokens = o.Tasks, o.CallerTokens
+		return api.New(c)
+	}
+}
+
+func openDemo(q url.Values, o Options) (*server.Server, error) {
 	c, err := demo.FromQuery(q)
 	if err != nil {
 		return nil, &OptionError{err}
 	}
-	c.Store = store
+	c.Store = o.Tasks
 	return demo.New(c)
 }

@@ -3,10 +3,13 @@ package builtin
 import (
 	"encoding/json"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/builtin/api/packs"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
@@ -17,7 +20,14 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestEachOpensAndCloses(t *testing.T) {
 	dir := t.TempDir()
-	options := map[string]url.Values{"fs": {"root": {dir}}, "notes": {"vault": {dir}}, "sql": {"dsn": {filepath.Join(dir, "x.db")}, "writes": {"1"}}}
+	file := filepath.Join(dir, "api.yaml")
+	if err := os.WriteFile(file, []byte("tenon: api/1\nname: x\napi: {base: https://api.example.com}\ntools: {get: {description: d, request: GET /x, output: {schema: {type: object}}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"GITHUB_TOKEN", "SLACK_BOT_TOKEN", "GRAPH_TOKEN", "ORDERS_API_KEY"} {
+		t.Setenv(name, "test-token")
+	}
+	options := map[string]url.Values{"api": {"file": {file}}, "fs": {"root": {dir}}, "notes": {"vault": {dir}}, "sql": {"dsn": {filepath.Join(dir, "x.db")}, "writes": {"1"}}}
 	for _, k := range Kinds() {
 		t.Run(k.Name, func(t *testing.T) {
 			s, err := Open(k.Name, options[k.Name])
@@ -29,7 +39,7 @@ func TestEachOpensAndCloses(t *testing.T) {
 				t.Errorf("%d tools, %v", len(tools), err)
 			}
 			for _, tool := range tools {
-				if tool.Annotations == nil || tool.OutputSchema == nil || tool.Description == "" {
+				if tool.Annotations == nil || tool.OutputSchema == nil && !slices.Contains(packs.Names(), k.Name) || tool.Description == "" {
 					t.Errorf("%s lacks annotations, an output schema or a description", tool.Name)
 				}
 			}
@@ -46,7 +56,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		query url.Values
 		want  string
 	}{
-		{"files", nil, "there are calc, demo, fs, notes, sql"},
+		{"files", nil, "there are api, calc, demo, fs, github, notes, onenote, orders, slack, sql"},
 		{"fs", url.Values{"rot": {"."}}, "fs has root"},
 		{"sql", nil, "dsn is missing"},
 		{"calc", url.Values{"x": {"1"}}, "calc has none"},
@@ -60,14 +70,14 @@ func TestMistakesAreExplained(t *testing.T) {
 
 // Only a server with tasks takes a store for them.
 func TestOpenTasks(t *testing.T) {
-	if _, err := OpenTasks("calc", nil, &tasks.Memory{}); err == nil || !strings.Contains(err.Error(), "no tool of this server runs as a task") || HasTasks("calc") {
+	if _, err := OpenWith("calc", nil, Options{Tasks: &tasks.Memory{}}); err == nil || !strings.Contains(err.Error(), "no tool of this server runs as a task") || HasTasks("calc") {
 		t.Errorf("calc: %v", err)
 	}
-	if _, err := OpenTasks("demo", url.Values{"x": {"1"}}, &tasks.Memory{}); err == nil || !strings.Contains(err.Error(), "demo has none") {
+	if _, err := OpenWith("demo", url.Values{"x": {"1"}}, Options{Tasks: &tasks.Memory{}}); err == nil || !strings.Contains(err.Error(), "demo has none") {
 		t.Errorf("demo with a wrong option: %v", err)
 	}
 	store := &tasks.Memory{}
-	s, err := OpenTasks("demo", nil, store)
+	s, err := OpenWith("demo", nil, Options{Tasks: store})
 	if err != nil || !HasTasks("demo") {
 		t.Fatal(err)
 	}

@@ -1,5 +1,6 @@
-// Package demo is an example MCP server with a tool that takes long: its calls
-// run as tasks.
+// Package demo is an example MCP server for what other servers have no use for:
+// a tool that takes long, whose calls run as tasks, one that reports progress and
+// logs, and one that asks the model of the client.
 //
 //	s, err := demo.New(demo.Config{})
 package demo
@@ -60,7 +61,55 @@ func New(o Config) (*server.Server, error) {
 	}
 	server.AddTool(s, "slow_report", "Write a report, slowly: it reports progress and asks one question", slowReport,
 		m.Tool(tasks.Optional, &server.ToolOptions{Annotations: server.ReadOnly()}))
+	server.AddTool(s, "count", "Count to a number: reports progress and logs each step", count, &server.ToolOptions{Annotations: server.ReadOnly()})
+	server.AddTool(s, "write_line", "Ask the model of the client for one line about a topic", writeLine, &server.ToolOptions{Annotations: server.ReadOnly()})
 	return s, nil
+}
+
+// A Line is a result of one line of text.
+type Line struct {
+	Text string `json:"text"`
+}
+
+// MCPText returns the text that a model reads.
+func (l Line) MCPText() string { return l.Text }
+
+// count reports each number as progress and as a log message.
+func count(ctx context.Context, c *mcp.Call, in struct {
+	To int `json:"to" doc:"the last number" schema:"minimum=1,maximum=100"`
+}) (Line, error) {
+	log := server.Logger(c, "count")
+	for i := range in.To {
+		log.InfoContext(ctx, fmt.Sprintf("Counted %d of %d", i+1, in.To))
+		server.Progress(c, float64(i+1), float64(in.To), "Counting")
+	}
+	return Line{fmt.Sprintf("Counted to %d.", in.To)}, nil
+}
+
+// writeLine returns what the model of the client writes about a topic. Without a
+// model, or if the user rejects the request, it says so.
+func writeLine(_ context.Context, c *mcp.Call, in struct {
+	Topic string `json:"topic" doc:"what the line is about"`
+}) (Line, error) {
+	if can := c.Caller.Capabilities; can == nil || can.Sampling == nil {
+		return Line{"The client lets no server use its model."}, nil
+	}
+	r, err := server.Sample(c, "line", &mcp.CreateMessageParams{
+		MaxTokens: 60,
+		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("Write one line about " + in.Topic + "."))}},
+	})
+	if _, rejected := errors.AsType[*server.InputError](err); rejected {
+		return Line{"The user does not want the model to be used."}, nil
+	}
+	if err != nil {
+		return Line{}, err
+	}
+	for _, part := range r.Content.Blocks {
+		if text, ok := part.(*mcp.TextContent); ok {
+			return Line{text.Text}, nil
+		}
+	}
+	return Line{"The model wrote no text."}, nil
 }
 
 // slowReport works for half of the time, asks for the format, and works for the

@@ -56,3 +56,39 @@ func TestWithoutAUserItIsShort(t *testing.T) {
 		t.Errorf("%+v %v", r, err)
 	}
 }
+
+// count logs and reports each step; write_line passes on what the model of the
+// client writes, and says why there is nothing.
+func TestCountAndWriteLine(t *testing.T) {
+	s, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var logged []string
+	reject := false
+	c := client.New(s, &client.Options{
+		Logging: &client.Logging{OnMessage: func(_ context.Context, m mcp.LogMessage) { logged = append(logged, string(m.Data)) }},
+		Sampling: &client.Sampling{Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			if reject {
+				return nil, client.ErrSamplingRejected
+			}
+			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.NewSamplingContent(mcp.Text("Tea is hot."))}, nil
+		}},
+	})
+	steps := 0
+	l, err := client.Call[Line](t.Context(), c, "count", map[string]any{"to": 3}, &client.CallOptions{Progress: func(mcp.ProgressParams) { steps++ }})
+	if err != nil || l.Text != "Counted to 3." || steps != 3 || len(logged) != 3 || !strings.Contains(logged[2], "3 of 3") {
+		t.Errorf("count: %+v, %v, %d steps, logged %q", l, err, steps, logged)
+	}
+	line := func(c *client.Client, want string) {
+		t.Helper()
+		if l, err := client.Call[Line](t.Context(), c, "write_line", map[string]any{"topic": "tea"}, nil); err != nil || !strings.Contains(l.Text, want) {
+			t.Errorf("write_line: %+v, %v", l, err)
+		}
+	}
+	line(c, "Tea is hot.")
+	line(client.New(s, nil), "no server use its model")
+	reject = true
+	line(c, "does not want")
+}

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/settings"
 )
 
 // Config configures the server. The zero value serves the working directory.
@@ -134,22 +135,8 @@ var keys = []string{"root", "readonly", "ask", "allow", "hardlinks", "clientroot
 //	maxresult, maxfile, pagesize  numbers
 func FromQuery(q url.Values) (Config, error) {
 	var c Config
-	var errs []error
-	for key, values := range q {
-		if !slices.Contains(keys, key) {
-			errs = append(errs, fmt.Errorf("unknown setting %q; fs has %s", key, strings.Join(keys, ", ")))
-			continue
-		}
-		if key != "root" && key != "allow" && len(values) != 1 {
-			errs = append(errs, fmt.Errorf("%s is set %d times", key, len(values)))
-			continue
-		}
-		if err := c.set(key, values); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return c, errors.Join(errs...)
+	err := settings.Read(q, "fs", keys, []string{"root", "allow"}, c.set)
+	return c, err
 }
 
 func (c *Config) set(key string, values []string) (err error) {

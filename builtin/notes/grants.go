@@ -159,7 +159,7 @@ func (v *vault) allow(c *mcp.Caller, f server.Feature) bool {
 	a := v.access(c)
 	switch f.Kind {
 	case server.KindResource:
-		if strings.HasPrefix(f.Name, skillScheme) {
+		if strings.HasPrefix(f.Name, skillScheme) || f.Name == graphURI {
 			break
 		}
 		name, ok := pathOf(f.Name)

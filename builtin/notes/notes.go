@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/bm25"
+	"github.com/tenon-mcp/tenon/internal/settings"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -67,36 +68,36 @@ type Config struct {
 // [Grants].
 func FromQuery(q url.Values) (Config, error) {
 	var c Config
-	for key, values := range q {
-		if len(values) != 1 {
-			return Config{}, fmt.Errorf("notes: %s is set %d times", key, len(values))
-		}
-		value := values[0]
-		var err error
-		switch key {
-		case "vault":
-			c.Vault = value
-		case "readonly":
-			c.ReadOnly, err = strconv.ParseBool(cmp.Or(value, "1"))
-		case "poll":
-			c.Poll, err = time.ParseDuration(value)
-		case "cache":
-			c.Cache = value
-		case "grants":
-			if c.Grants, err = readGrants(value); err != nil {
-				return Config{}, err
-			}
-		default:
-			return Config{}, fmt.Errorf("unknown setting %q; notes has vault, readonly, poll, cache and grants", key)
-		}
-		if err != nil {
-			return Config{}, fmt.Errorf("notes: invalid %s=%s; readonly must be 0 or 1, poll a duration such as 2s", key, value)
-		}
+	err := settings.Read(q, "notes", []string{"vault", "readonly", "poll", "cache", "grants"}, nil, func(key string, values []string) error {
+		return c.set(key, values[0])
+	})
+	if err == nil && c.Vault == "" {
+		err = errors.New("notes: vault is missing; use builtin:notes?vault=DIR")
 	}
-	if c.Vault == "" {
-		return Config{}, errors.New("notes: vault is missing; use builtin:notes?vault=DIR")
+	if err != nil {
+		return Config{}, err
 	}
 	return c, nil
+}
+
+func (c *Config) set(key, value string) (err error) {
+	switch key {
+	case "vault":
+		c.Vault = value
+	case "readonly":
+		c.ReadOnly, err = strconv.ParseBool(cmp.Or(value, "1"))
+	case "poll":
+		c.Poll, err = time.ParseDuration(value)
+	case "cache":
+		c.Cache = value
+	case "grants":
+		c.Grants, err = readGrants(value)
+		return err
+	}
+	if err != nil {
+		err = fmt.Errorf("notes: invalid %s=%s; readonly must be 0 or 1, poll a duration such as 2s", key, value)
+	}
+	return err
 }
 
 const instructions = `Notes are Markdown files in folders, named by their path in the vault, as "Projects/Garden.md".
@@ -141,7 +142,7 @@ func (v *vault) server(c Config) (*server.Server, error) {
 	if !c.ReadOnly {
 		v.addWriteTools(s)
 	}
-	return s, errors.Join(v.addResources(s), v.addPrompts(s), addSkills(s))
+	return s, errors.Join(v.addResources(s), v.addPrompts(s), addSkills(s), addView(s))
 }
 
 // open opens the vault.

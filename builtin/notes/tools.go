@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/ext/apps"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -25,7 +26,7 @@ func (v *vault) addReadTools(s *server.Server) {
 	server.AddTool(s, "list_folder", "List the folders, notes and attachments in a folder", v.listFolder, read("List a folder"))
 	server.AddTool(s, "read_attachment", "Get an image, audio or other file that is not a note", v.readAttachment, read("Read an attachment"))
 	server.AddTool(s, "list_tags", "List all tags and the number of notes with each", v.tags, read("List tags"))
-	server.AddTool(s, "backlinks", "List the notes that link to a note, with the linking lines", v.backlinks, read("Links to a note"))
+	server.AddTool(s, "backlinks", "List the notes that link to a note, with the linking lines", v.backlinks, &server.ToolOptions{Title: "Links to a note", Annotations: a, Meta: apps.ToolMeta(graphURI)})
 }
 
 func (v *vault) addWriteTools(s *server.Server) {

@@ -262,7 +262,7 @@ func TestReadOnly(t *testing.T) {
 func TestConfig(t *testing.T) {
 	rows := [][2]string{
 		{"vault=/x", "{/x false 0s}"}, {"vault=/x&readonly=1", "{/x true 0s}"}, {"vault=/x&readonly=0&poll=2s", "{/x false 2s}"}, {"vault=/x&readonly", "{/x true 0s}"},
-		{"", "vault is missing"}, {"vault=", "vault is missing"}, {"root=/x", `unknown setting "root"; notes has vault, readonly, poll, cache and grants`},
+		{"", "vault is missing"}, {"vault=", "vault is missing"}, {"root=/x", `unknown setting "root"; notes has vault, readonly, poll, cache, grants`},
 		{"vault=/x&vault=/y", "set 2 times"}, {"vault=/x&readonly=maybe", "invalid readonly=maybe"}, {"vault=/x&poll=often", "invalid poll=often"},
 	}
 	for _, row := range rows {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/ext/apps"
+	"github.com/tenon-mcp/tenon/internal/settings"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -47,7 +47,7 @@ func New(c Config) (*server.Server, error) {
 	})
 	d.addTableTools()
 	d.addSearch()
-	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, &server.ToolOptions{Title: "Run a query", Annotations: reading()})
+	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, &server.ToolOptions{Title: "Run a query", Annotations: reading(), Meta: apps.ToolMeta(chartURI)})
 	if c.Writes {
 		server.AddTool(d.server, "run_statement", "Run one statement that changes the database. The user is asked first. "+db.Dialect(), d.runStatement, &server.ToolOptions{Title: "Run a statement", Annotations: writing()})
 	}
@@ -57,7 +57,7 @@ func New(c Config) (*server.Server, error) {
 		}
 	}
 	d.addPrompts()
-	if err := errors.Join(d.addResources(), d.addSkills()); err != nil {
+	if err := errors.Join(d.addResources(), d.addSkills(), d.addView()); err != nil {
 		return nil, err
 	}
 	d.catalog.first = make(chan struct{})
@@ -194,24 +194,11 @@ var keys = []string{"dsn", "writes", "privileged", "queries", "maxrows", "maxbyt
 //	timeout     such as 30s
 func FromQuery(q url.Values) (Config, error) {
 	var c Config
-	var errs []error
-	for key, values := range q {
-		switch {
-		case !slices.Contains(keys, key):
-			errs = append(errs, fmt.Errorf("unknown setting %q; sql has %s", key, strings.Join(keys, ", ")))
-		case len(values) != 1:
-			errs = append(errs, fmt.Errorf("%s is set %d times", key, len(values)))
-		default:
-			if err := c.set(key, values[0]); err != nil {
-				errs = append(errs, err)
-			}
-		}
+	err := settings.Read(q, "sql", keys, nil, func(key string, values []string) error { return c.set(key, values[0]) })
+	if c.DSN == "" && err == nil {
+		err = errors.New("dsn is missing; name the database, such as dsn=shop.db")
 	}
-	if c.DSN == "" && len(errs) == 0 {
-		errs = append(errs, errors.New("dsn is missing; name the database, such as dsn=shop.db"))
-	}
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return c, errors.Join(errs...)
+	return c, err
 }
 
 func (c *Config) set(key, value string) (err error) {

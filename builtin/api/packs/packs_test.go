@@ -1,0 +1,31 @@
+package packs
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/builtin/api/spec"
+)
+
+func TestPacksAreFilesOfTheFormat(t *testing.T) {
+	if want := []string{"github", "onenote", "orders", "slack"}; !slices.Equal(Names(), want) {
+		t.Errorf("packs %v, want %v", Names(), want)
+	}
+	for _, name := range Names() {
+		data, ok := File(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		f, err := spec.Load(name+".yaml", data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if f.Name != name || f.Instructions == "" || f.Description == "" {
+			t.Errorf("%s: name %q, or it does not say what it is for", name, f.Name)
+		}
+	}
+	if _, ok := File("../spec/file"); ok {
+		t.Error("there is a pack that is none")
+	}
+}
