@@ -26,6 +26,8 @@ type document struct {
 	text     []byte // content of the file
 	data     []byte // text with comments and trailing commas replaced by spaces
 	trailing []int  // offsets of the trailing commas
+
+	converted bool // the file is not JSON, so offsets say nothing about it
 }
 
 // A node is a value in a document.
@@ -64,7 +66,7 @@ func readAll(file string, limit int) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("%s is larger than %d MiB", file, limit>>20)
+		err = fmt.Errorf("%s is larger than %d KiB", file, limit>>10)
 	}
 	return text, err
 }
@@ -161,6 +163,9 @@ func (d *document) position(off int) (line, column int) {
 }
 
 func (d *document) errorAt(off int, format string, args ...any) error {
+	if d.converted {
+		return fmt.Errorf("%s: %w", d.file, fmt.Errorf(format, args...))
+	}
 	line, column := d.position(off)
 	return fmt.Errorf("%s:%d:%d: %w", d.file, line, column, fmt.Errorf(format, args...))
 }

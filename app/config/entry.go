@@ -23,6 +23,12 @@ var elsewhere = map[string]string{
 	"disabledTools": "an entry cannot hide tools; add a deny rule to permissions in tenon.json",
 	"excludeTools":  "an entry cannot hide tools; add a deny rule to permissions in tenon.json",
 	"sandbox":       "Tenon does not run servers in a sandbox",
+	"includeTools":  "an entry cannot hide tools; add deny rules to permissions in tenon.json",
+
+	"enabled_tools":               "an entry cannot hide tools; add deny rules to permissions in tenon.json",
+	"disabled_tools":              "an entry cannot hide tools; add a deny rule to permissions in tenon.json",
+	"available_tools":             "an entry cannot hide tools; add deny rules to permissions in tenon.json",
+	"default_tools_approval_mode": "an entry cannot approve tools; add a rule to permissions in tenon.json",
 }
 
 // readEntry reads one server. It reports errors in Err, so that the other servers

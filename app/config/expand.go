@@ -77,6 +77,9 @@ type expander struct {
 	err   error             // all errors, joined
 	found []string          // secret values of variables
 	shown map[string]string // displayable texts by place, with secrets as variables
+
+	files bool                         // ${file:PATH} may be used
+	ring  func(string) (string, error) // instead of Options.Keyring; nil means that
 }
 
 func (x *expander) fail(place, format string, args ...any) {
@@ -149,6 +152,13 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		}
 		x.addSecret(v.name, value, secret)
 		return value, v.written, nil
+	case "file":
+		if !x.files {
+			return "", "", unknownVariable(v.written)
+		}
+		value, err := x.file(v)
+		x.addSecret(v.name, value, true)
+		return value, v.written, err
 	case "keyring":
 		value, err := x.keyring(v)
 		x.addSecret(v.name, value, true)
@@ -172,17 +182,40 @@ func (x *expander) keyring(v variable) (string, error) {
 	if x.e.Source.Project {
 		return "", fmt.Errorf("uses %s, which only your own file may use", v.written)
 	}
-	if x.c.o.Keyring == nil {
+	ring := x.ring
+	if ring == nil {
+		ring = x.c.o.Keyring
+	}
+	if ring == nil {
 		return "", fmt.Errorf("uses %s, and the keyring is not available here", v.written)
 	}
-	value, err := x.c.o.Keyring(v.name)
+	value, err := ring(v.name)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("uses %s: %w", v.written, err)
+	case value == "" && x.ring != nil:
+		return "", fmt.Errorf("uses %s, which is not in the keyring; run tenon auth key %s", v.written, x.e.Name)
 	case value == "":
 		return "", fmt.Errorf("uses %s, which is not in the keyring; remove the server and add it again", v.written)
 	}
 	return value, nil
+}
+
+// file returns the content of the file of ${file:PATH} without white space around
+// it. A relative path is relative to the folder of the configuration.
+func (x *expander) file(v variable) (string, error) {
+	name := v.name
+	if rest, ok := strings.CutPrefix(name, "~/"); ok && x.c.o.Home != "" {
+		name = filepath.Join(x.c.o.Home, rest)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(x.e.Source.File), name)
+	}
+	data, err := readAll(name, 64<<10)
+	if err != nil {
+		return "", fmt.Errorf("uses %s: %w", v.written, err)
+	}
+	return strings.TrimSpace(string(data)), nil
 }
 
 // builtin splits the text before it expands variables, so that values may have

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -11,7 +12,7 @@ import (
 )
 
 // Apps are the programs that [Import] supports.
-var Apps = []string{"claude-desktop", "claude-code", "vscode", "cursor"}
+var Apps = []string{"claude-desktop", "claude-code", "vscode", "cursor", "codex", "gemini", "opencode", "goose", "windsurf", "zed"}
 
 // Import reads the servers configured in another program, from its files for this
 // user and in the project of o.Dir. It changes nothing; pass the entries to [Add].
@@ -30,14 +31,17 @@ func Import(app string, o *Options) (entries []Entry, warnings []string, err err
 	return importFrom(app, &opts, runtime.GOOS)
 }
 
-// errNoFile is the error for a program that has no configuration.
-var errNoFile = errors.New("none of its files exists")
+// ErrNoFile is wrapped by the error of [Import] for a program without configuration.
+var ErrNoFile = errors.New("none of its files exists")
 
 // A place is the location of a program's servers.
 type place struct {
 	file    string
 	within  []string // path in the file to the object with the servers
 	project bool
+
+	open      func(file string) (node, error) // nil: it is JSON
+	translate translation                     // nil: the object has mcpServers or servers in Tenon's format
 }
 
 func importFrom(app string, o *Options, system string) ([]Entry, []string, error) {
@@ -75,7 +79,7 @@ func importFrom(app string, o *Options, system string) ([]Entry, []string, error
 		}
 	}
 	if !found {
-		return nil, nil, fmt.Errorf("import from %s: %w: %s", app, errNoFile, strings.Join(slices.Compact(looked), ", "))
+		return nil, nil, fmt.Errorf("import from %s: %w: %s", app, ErrNoFile, strings.Join(slices.Compact(looked), ", "))
 	}
 	return entries, warnings, nil
 }
@@ -88,6 +92,9 @@ func (e *Entry) problems(where string) (list []string) {
 	}
 	e.texts(func(at, text string) {
 		if err := eachVariable(text, func(string) {}, func(v variable) error {
+			if v.kind == "file" {
+				return unknownVariable(v.written)
+			}
 			if v.kind == "input" && !ids[v.name] {
 				return fmt.Errorf("uses ${input:%s}, which is not among the inputs", v.name)
 			}
@@ -100,8 +107,34 @@ func (e *Entry) problems(where string) (list []string) {
 	return list
 }
 
+// Differences returns the names of the members in which two entries differ.
+func (e Entry) Differences(other Entry) (list []string) {
+	members := func(e Entry) map[string]string {
+		all := map[string]string{}
+		if n, err := read("", []byte(e.json())); err == nil {
+			for _, m := range n.members() {
+				all[m.name] = string(m.value.raw)
+			}
+		}
+		return all
+	}
+	a, b := members(e), members(other)
+	for name := range maps.Clone(a) {
+		if a[name] == b[name] {
+			delete(a, name)
+			delete(b, name)
+		}
+	}
+	maps.Copy(a, b)
+	return slices.Sorted(maps.Keys(a))
+}
+
 func (p place) read() ([]Entry, error) {
-	root, err := open(p.file)
+	read := open
+	if p.open != nil {
+		read = p.open
+	}
+	root, err := read(p.file)
 	if err != nil {
 		return nil, err
 	}
@@ -112,31 +145,79 @@ func (p place) read() ([]Entry, error) {
 		}
 		root = n
 	}
-	return readServers(root, Source{File: p.file, Project: p.project})
+	src := Source{File: p.file, Project: p.project}
+	if p.translate != nil {
+		return readForeign(root, src, p.translate)
+	}
+	return readServers(root, src)
 }
 
 // places returns the locations of a program's servers, the user's first.
 func (o *Options) places(app, system string) []place {
 	home := func(parts ...string) string { return filepath.Join(append([]string{o.Home}, parts...)...) }
+	here := func(parts ...string) string { return filepath.Join(append([]string{o.Dir}, parts...)...) }
 	settings := o.settingsFolder(system)
-	project := projectFolder(o.Dir)
 	switch app {
 	case "claude-desktop":
 		return []place{{file: filepath.Join(settings, "Claude", "claude_desktop_config.json")}}
 	case "claude-code":
-		file := home(".claude.json")
-		if dir, ok := o.Getenv("CLAUDE_CONFIG_DIR"); ok && dir != "" {
-			file = filepath.Join(dir, ".claude.json")
-		}
+		file := filepath.Join(o.folder("CLAUDE_CONFIG_DIR", o.Home), ".claude.json")
 		list := []place{{file: file}}
-		for _, dir := range slices.Compact([]string{o.Dir, project}) {
+		for _, dir := range slices.Compact([]string{o.Dir, projectFolder(o.Dir)}) {
 			list = append(list, place{file: file, within: []string{"projects", dir}})
 		}
 		return list // Load reads the project's own file
 	case "cursor":
-		return []place{{file: home(".cursor", "mcp.json")}, {file: filepath.Join(o.Dir, ".cursor", "mcp.json"), project: true}}
+		return both(place{}, []string{home(".cursor", "mcp.json")}, []string{here(".cursor", "mcp.json")})
+	case "codex":
+		of := place{within: []string{"mcp_servers"}, open: readTOML, translate: fromCodex}
+		return both(of, []string{filepath.Join(o.folder("CODEX_HOME", home(".codex")), "config.toml")}, []string{here(".codex", "config.toml")})
+	case "gemini":
+		of := place{within: []string{"mcpServers"}, translate: fromGemini}
+		return both(of, []string{home(".gemini", "settings.json")}, []string{here(".gemini", "settings.json")})
+	case "opencode":
+		of := place{within: []string{"mcp"}, translate: fromOpencode}
+		user := filepath.Join(o.folder("XDG_CONFIG_HOME", home(".config")), "opencode")
+		return both(of, []string{filepath.Join(user, "opencode.json"), filepath.Join(user, "opencode.jsonc")},
+			[]string{here("opencode.json"), here("opencode.jsonc")})
+	case "goose":
+		of := place{within: []string{"extensions"}, open: readYAML, translate: fromGoose}
+		if system == "windows" {
+			return both(of, []string{filepath.Join(settings, "Block", "goose", "config", "config.yaml")}, nil)
+		}
+		return both(of, []string{filepath.Join(o.folder("XDG_CONFIG_HOME", home(".config")), "goose", "config.yaml")}, nil)
+	case "windsurf":
+		of := place{within: []string{"mcpServers"}, translate: fromWindsurf}
+		return both(of, []string{home(".codeium", "windsurf", "mcp_config.json")}, nil)
+	case "zed":
+		of := place{within: []string{"context_servers"}, translate: fromZed}
+		user := filepath.Join(o.folder("XDG_CONFIG_HOME", home(".config")), "zed")
+		if system == "windows" {
+			user = filepath.Join(settings, "Zed")
+		}
+		return both(of, []string{filepath.Join(user, "settings.json")}, []string{here(".zed", "settings.json")})
 	}
-	var list []place
+	return o.vscode(settings)
+}
+
+// both returns a kind of place for files of the user and of the project.
+func both(of place, user, project []string) (list []place) {
+	for i, file := range slices.Concat(user, project) {
+		of.file, of.project = file, i >= len(user)
+		list = append(list, of)
+	}
+	return list
+}
+
+// folder returns the folder that a variable names, or else another one.
+func (o *Options) folder(variable, otherwise string) string {
+	if dir, ok := o.Getenv(variable); ok && dir != "" {
+		return dir
+	}
+	return otherwise
+}
+
+func (o *Options) vscode(settings string) (list []place) {
 	for _, edition := range []string{"Code", "Code - Insiders", "VSCodium"} {
 		user := filepath.Join(settings, edition, "User")
 		list = append(list, place{file: filepath.Join(user, "mcp.json")}, place{file: filepath.Join(user, "settings.json"), within: []string{"mcp"}})

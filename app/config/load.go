@@ -81,7 +81,7 @@ func (c *Config) loadFrom() error {
 		for _, p := range c.o.places(app, runtime.GOOS) {
 			c.files = append(c.files, p.file)
 		}
-		if errors.Is(err, errNoFile) {
+		if errors.Is(err, ErrNoFile) {
 			missing = errors.Join(missing, err)
 			continue
 		}
@@ -166,6 +166,9 @@ func (c *Config) load(src Source) ([]Entry, error) {
 		}
 	} else if c.settings, err = readSettings(root); err != nil {
 		return nil, err
+	}
+	if !src.Project {
+		c.warnings = append(c.warnings, literalKeys(c.settings.Providers)...)
 	}
 	return readServers(root, src)
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rulematch"
 )
@@ -25,6 +27,10 @@ type Rule struct {
 	// Args are patterns by argument name, all of which must match. They are
 	// compared with the value of a string, or with other values as compact JSON.
 	Args map[string]string
+
+	// Folder restricts the rule to hosts that work in this folder or below it.
+	// Empty: everywhere.
+	Folder string
 
 	// Project applies an allow rule to servers of projects too. Other rules
 	// always apply to them.
@@ -64,6 +70,27 @@ func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
 		}
 	}
 	return Ask, nil
+}
+
+// In returns the settings of a host that works in a folder: without the rules for
+// other folders. In an unknown folder, rules that deny or ask apply, and those that
+// allow do not.
+func (s Settings) In(folder string) Settings {
+	s.Rules = slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool {
+		switch {
+		case r.Folder == "":
+			return false
+		case folder == "":
+			return r.Effect == Allow
+		}
+		return !Within(folder, r.Folder)
+	})
+	return s
+}
+
+// Within reports whether a folder is another one or below it.
+func Within(folder, of string) bool {
+	return folder != "" && (folder == of || strings.HasPrefix(folder, strings.TrimSuffix(of, string(filepath.Separator))+string(filepath.Separator)))
 }
 
 // ForProject returns the settings for a project's server. A project chooses the

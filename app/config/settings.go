@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 )
@@ -10,6 +11,14 @@ import (
 type Settings struct {
 	// Model is the model to use, as provider/name. Empty means none.
 	Model string
+
+	// Effort is how much the model thinks: one of [Efforts]; empty means
+	// EffortAuto.
+	Effort string
+
+	// Providers are services with models, in the order of the file. See
+	// [Config.Providers].
+	Providers []ProviderSettings
 
 	// Rules decide which tools may be called. See [Settings.Decide].
 	Rules []Rule
@@ -26,6 +35,9 @@ type Settings struct {
 
 	// ToolSearch says when the model searches for tools.
 	ToolSearch ToolSearch
+
+	// NoInstructions keeps AGENTS.md and CLAUDE.md of projects from the model.
+	NoInstructions bool
 
 	// Gateway configures tenon gateway.
 	Gateway Gateway
@@ -74,13 +86,17 @@ func ParseToolSearch(text string) (ToolSearch, error) {
 }
 
 // settingMembers are the members of tenon.json.
-var settingMembers = append([]string{"model", "permissions", "sensitive", "trust", "audit", "toolSearch", "gateway"}, serverMembers...)
+var settingMembers = append([]string{"model", "effort", "providers", "permissions", "sensitive", "trust", "audit", "toolSearch", "instructions", "gateway"}, serverMembers...)
 
 func readSettings(root node) (s Settings, err error) {
 	err = root.eachMember(func(m member) (err error) {
 		switch m.name {
 		case "model":
 			s.Model, err = m.value.text()
+		case "effort":
+			s.Effort, err = readEffort(m.value)
+		case "providers":
+			s.Providers, err = readProviders(m.value)
 		case "permissions":
 			s.Rules, err = listOf(m.value, readRule)
 		case "sensitive":
@@ -91,6 +107,9 @@ func readSettings(root node) (s Settings, err error) {
 			s.Audit, err = readAudit(m.value)
 		case "toolSearch":
 			s.ToolSearch, err = readToolSearch(m.value)
+		case "instructions":
+			s.NoInstructions, err = m.value.bool()
+			s.NoInstructions = !s.NoInstructions
 		case "gateway":
 			s.Gateway, err = readGateway(m.value)
 		default:
@@ -125,8 +144,13 @@ func readRule(n node) (Rule, error) {
 			r.Args, err = m.value.table()
 		case "project":
 			r.Project, err = m.value.bool()
+		case "folder":
+			if r.Folder, err = m.value.text(); err == nil && !filepath.IsAbs(r.Folder) {
+				err = m.value.errorf("must be an absolute path")
+			}
+			r.Folder = filepath.Clean(r.Folder)
 		default:
-			err = m.unknown([]string{"effect", "server", "tool", "args", "project"})
+			err = m.unknown([]string{"effect", "server", "tool", "args", "folder", "project"})
 		}
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 
 // A variable is a reference such as ${NAME:-default}.
 type variable struct {
-	kind    string // "env", "input", "keyring", or one of predefined
-	name    string // for env, input and keyring
+	kind    string // "env", "input", "keyring", "file", or one of predefined
+	name    string // for env, input, keyring and file
 	def     string // the text after :-
 	hasDef  bool
 	written string // the whole reference
@@ -86,12 +86,16 @@ func parseVariable(written string) (variable, error) {
 		v.kind, v.name = "env", inner
 	case typed && kind == "env" && rest != "" && !strings.ContainsAny(rest, "=${\x00"):
 		v.kind, v.name = "env", rest
-	case typed && (kind == "input" || kind == "keyring") && rest != "" && !v.hasDef:
+	case typed && (kind == "input" || kind == "keyring" || kind == "file") && rest != "" && !v.hasDef:
 		v.kind, v.name = kind, rest
 	default:
-		return v, fmt.Errorf("has unknown variable %s; use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${keyring:name}, ${workspaceFolder} or ${userHome}, or $${ for a literal ${", written)
+		return v, unknownVariable(written)
 	}
 	return v, nil
+}
+
+func unknownVariable(written string) error {
+	return fmt.Errorf("has unknown variable %s; use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${keyring:name}, ${workspaceFolder} or ${userHome}, or $${ for a literal ${", written)
 }
 
 func isName(s string) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -60,6 +61,9 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 		if wants := needsUser(err); wants != nil {
 			return nil, wants
 		}
+		if name, _ := missingProgram(err); name != "" && !s.opts.KeepTrying {
+			err = &missingError{err}
+		}
 		return nil, err
 	}
 	s.known = l.Revision()
@@ -95,12 +99,7 @@ func (s *Server) reason(err error) string {
 	if err == nil {
 		return "it exited"
 	}
-	name, cause := "", error(nil)
-	if missing, ok := errors.AsType[*exec.Error](err); ok {
-		name, cause = missing.Name, missing.Err
-	} else if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Op == "fork/exec" {
-		name, cause = missing.Path, missing.Err
-	}
+	name, cause := missingProgram(err)
 	then := "then restart the server."
 	switch {
 	case s.opts.KeepTrying:
@@ -118,6 +117,25 @@ func (s *Server) reason(err error) string {
 	}
 	return err.Error()
 }
+
+// missingProgram returns the program that cannot be started, and why; the name is
+// empty for other errors.
+func missingProgram(err error) (name string, cause error) {
+	if missing, ok := errors.AsType[*exec.Error](err); ok {
+		return missing.Name, missing.Err
+	}
+	if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Op == "fork/exec" {
+		return missing.Path, missing.Err
+	}
+	return "", nil
+}
+
+// A missingError is the error of a program that does not exist or cannot be
+// executed. Starting it again at once does not help: the user has to act.
+type missingError struct{ error }
+
+func (e *missingError) Unwrap() error   { return e.error }
+func (e *missingError) Permanent() bool { return true }
 
 // setStderr stores the last lines of stderr of a process that ended.
 func setStderr(st *State, err error) {
@@ -172,18 +190,6 @@ func (s *Server) emit() {
 	s.emitter = false
 }
 
-// isAnswer reports whether a call ended with a response of the server.
-func isAnswer(err error) bool {
-	if err == nil {
-		return true
-	}
-	if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
-		return true
-	}
-	e, ok := errors.AsType[*mcp.Error](err)
-	return ok && !e.Local
-}
-
 // account records the outcome of a call. A server that responds is fine, also
 // with an error; one that does not is degraded until it does.
 func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Duration, err error) {
@@ -192,7 +198,7 @@ func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Dur
 	}
 	bad := ""
 	switch {
-	case isAnswer(err):
+	case outcome.Answered(err):
 	case ctx.Err() != nil:
 		if silent, ok := errors.AsType[*client.TimeoutError](context.Cause(ctx)); ok {
 			bad = silent.Error()

@@ -36,6 +36,9 @@ func (s *Server) memory(ctx context.Context, known mcp.Revision, watch Watcher) 
 	if err != nil {
 		return nil, err
 	}
+	if s.opts.Direct {
+		return newDirectLink(builtin), nil
+	}
 	served, err := era.NewServer(builtin, nil)
 	if err != nil {
 		return nil, errors.Join(err, builtin.Close())
@@ -77,7 +80,7 @@ func anchored(entry config.Server) url.Values {
 func anchor(dir, name, value string) string {
 	scheme := ""
 	switch name {
-	case "root", "vault":
+	case "root", "vault", "file", "files":
 	case "dsn":
 		for _, prefix := range []string{"sqlite://", "sqlite:"} {
 			if rest, ok := strings.CutPrefix(value, prefix); ok {

@@ -164,6 +164,10 @@ func TestMissingProgram(t *testing.T) {
 			if why := s.State().Why; !strings.HasPrefix(why, "Cannot start: ") || !strings.HasSuffix(why, want+then) {
 				t.Errorf("%s: the state says %q", command, why)
 			}
+			// P16: it is not started again and again before it says so.
+			if phase := s.State().Phase; (phase == Failed) == strings.HasPrefix(then, "it is tried") {
+				t.Errorf("%s, %s: the phase is %s", command, then, phase)
+			}
 		}
 	}
 }

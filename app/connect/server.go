@@ -30,6 +30,12 @@ type Options struct {
 	// Builtin creates the builtin server with a name. Nil: there are none.
 	Builtin func(name string, query url.Values) (Builtin, error)
 
+	// Direct passes calls to builtin servers as they are, with their principal and
+	// the values of their context. No message is made of them, so Watch does not
+	// see them. Without it a builtin server is behind a pipe, like a program, and
+	// does not know who calls.
+	Direct bool
+
 	// Known is the revision to use instead of detecting it. It may be empty.
 	Known mcp.Revision
 

@@ -270,3 +270,12 @@ func loadBundle(ctx context.Context, f *fetcher, from Download, o *Options) (*De
 	}
 	return b.Describe(from.URL, o.Bundles), nil
 }
+
+// Parse reads a server.json or a server card that the user pasted.
+func Parse(ctx context.Context, data []byte, o *Options) (*Description, error) {
+	d, err := parse(ctx, &fetcher{timeout: o.Timeout}, nil, data)
+	if err == nil {
+		d.Source = "the pasted text"
+	}
+	return d, err
+}

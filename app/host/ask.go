@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -37,7 +38,13 @@ type Ask struct {
 	First    bool            `json:"first,omitzero"`    // approval: the tool was never approved; show Tool in full
 	Changes  []config.Change `json:"changes,omitzero"`  // approval: what changed in the definition since it was approved
 	Warnings []string        `json:"warnings,omitzero"` // what looks wrong, such as hidden characters or a description that gives orders
+	Repeat   int             `json:"repeat,omitzero"`   // approval: how often the user was asked about the same call in this turn
+	Folder   string          `json:"folder,omitzero"`   // approval: the project that the answer project is about; empty: it is not an answer
 	Tool     *mcp.Tool       `json:"tool,omitzero"`     // approval: the definition that would be approved
+
+	// Proposals are patterns of similar calls that the user can allow instead
+	// (approval); see Reply.Proposal.
+	Proposals []permit.Proposal `json:"proposals,omitzero"`
 
 	Schema json.RawMessage `json:"schema,omitzero"` // form: what to fill in
 	Secret []string        `json:"secret,omitzero"` // form: fields that seem to ask for secrets; warn, and hide what is typed
@@ -49,14 +56,16 @@ type Ask struct {
 
 	Reply *Reply `json:"answer,omitzero"` // set when the ask has ended
 
-	check func(content json.RawMessage) error // form: checks the content of a reply; nil accepts all
+	check     func(content json.RawMessage) error   // form: checks the content of a reply; nil accepts all
+	checkArgs func(arguments json.RawMessage) error // approval: checks changed arguments; nil: they cannot be changed
 }
 
 // A Reply is the user's answer to an [Ask].
 type Reply struct {
 	// Action is one of
 	//
-	//	approval, flow   once, session, always, deny, never
+	//	approval         once, session, project, always, deny, never
+	//	flow             once, session, deny
 	//	form, url        accept, decline, cancel, mute
 	//	sampling         accept, decline, mute
 	//
@@ -66,6 +75,18 @@ type Reply struct {
 	// Content is the filled-in form, or the message that is sent instead of
 	// the model's (sampling).
 	Content json.RawMessage `json:"content,omitzero"`
+
+	// Proposal is the ID of one of the ask's proposals: session, project or always
+	// then allow the calls that it matches instead of all calls of the tool.
+	Proposal string `json:"proposal,omitzero"`
+
+	// Reason says why the user denies a call (approval and flow, with deny or
+	// never), in at most 2,000 characters. The model gets it.
+	Reason string `json:"reason,omitzero"`
+
+	// Arguments replace those of the call (approval, with once). They are a JSON
+	// object of at most 1 MiB, and the rules are applied to them.
+	Arguments json.RawMessage `json:"arguments,omitzero"`
 
 	// By says who answered: "person", or the reason for an automatic answer.
 	By string `json:"by,omitzero"`

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
-	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/toolname"
@@ -42,7 +41,7 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 			if args == nil {
 				args = json.RawMessage(`{}`)
 			}
-			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: toolname.Join(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed}
+			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: toolname.Join(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed, UI: s.host.viewOf(e)}
 			s.host.emitCall(s.ID, call)
 			s.record(call, s.run(ctx, s.host.info(), e, call))
 			return call, nil
@@ -61,8 +60,8 @@ func (s *Session) record(call *ToolCall, r llm.ToolResult) {
 	if !s.turns.TryLock() {
 		return
 	}
-	defer s.endTurn()
-	s.add(llm.User(fmt.Sprintf("Call %s of %s.", s.host.safe(call.Tool), call.Server)))
+	defer s.unlockTurn()
+	s.mark(s.add(llm.User(fmt.Sprintf("Call %s of %s.", s.host.safe(call.Tool), call.Server))), "")
 	s.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}}}})
 	s.ended(r)
 }
@@ -97,10 +96,16 @@ func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (re
 	if ok {
 		ok, err = s.flows(ctx, e.server.name, call)
 	}
+	return s.refusal(ctx, call, ok, err)
+}
+
+// refusal returns the result for the model of a call that is not permitted, or
+// about which the user could not be asked; nil if it is permitted.
+func (s *Session) refusal(ctx context.Context, call *ToolCall, ok bool, err error) *llm.ToolResult {
 	var r llm.ToolResult
 	switch {
 	case err != nil:
-		r = s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+		r = s.failCall(call, CallCancelled, "the turn was stopped", cancelledText(ctx))
 	case !ok:
 		s.audit(call, "denied", "", 0)
 		r = s.failCall(call, CallDenied, "", denied(call))
@@ -120,7 +125,7 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 	}
 	s.starting(call)
 	began := time.Now()
-	call.Phase = CallRunning
+	call.Phase, call.Sent = CallRunning, began
 	s.host.emitCall(s.ID, call)
 	var started atomic.Bool // from then on the task reports its progress
 	progress := s.progress(call)
@@ -148,25 +153,6 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 	return s.finished(info, e, call, r)
 }
 
-// denied is the text for the model about a denied call.
-func denied(call *ToolCall) string {
-	why := call.Rule + "."
-	switch {
-	case strings.HasPrefix(why, "Denied"):
-	case strings.HasPrefix(why, "No "), strings.HasPrefix(why, "You "):
-		why = "Denied: " + strings.ToLower(why[:1]) + why[1:]
-	default: // it begins with a name
-		why = "Denied: " + why
-	}
-	switch call.Rule {
-	case answerTexts[permit.Deny]:
-		why = "The person denied this call."
-	case answerTexts[permit.Never]:
-		why = "The person always denies this tool."
-	}
-	return why + " Do not try it again without asking the person."
-}
-
 // progressPause is the least time between progress events of a call.
 const progressPause = 50 * time.Millisecond
 
@@ -188,7 +174,7 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.ToolResult {
 	if ctx.Err() != nil {
 		s.audit(call, "result", "cancelled", 0)
-		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+		return s.failCall(call, CallCancelled, "the turn was stopped", cancelledText(ctx))
 	}
 	if errors.Is(err, tasks.ErrCancelled) {
 		s.audit(call, "result", "cancelled", 0)
@@ -198,7 +184,13 @@ func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.Too
 	s.source(call.Server)
 	why := s.host.safe(err.Error())
 	text := fmt.Sprintf("The call did not come to a result: %s", why)
-	if answer, ok := errors.AsType[*mcp.Error](err); ok && answer.Code == mcp.CodeInvalidParams {
+	call.broken = true
+	answer, ok := errors.AsType[*mcp.Error](err)
+	if ok {
+		call.Code = answer.Code
+	}
+	if ok && answer.Code == mcp.CodeInvalidParams {
+		call.broken = false
 		text = fmt.Sprintf("The server did not accept the call: %s. Check the name and the arguments against the schema, then try again.", why)
 	} else if _, silent := errors.AsType[*client.TimeoutError](err); silent {
 		text = fmt.Sprintf("%s. Whether it has done something is not known: check before you try again.", why)
@@ -209,6 +201,10 @@ func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.Too
 func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.CallToolResult) llm.ToolResult {
 	outcome := "ok"
 	call.Phase, call.Result = CallDone, s.host.withoutSecrets(r)
+	if call.UI != "" {
+		call.Meta = r.Meta
+		s.keepView(call)
+	}
 	if r.IsError {
 		outcome, call.Phase = "error", CallFailed
 	}
@@ -216,7 +212,10 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 	s.source(e.server.name)
 	given := s.shape(info, e.server.name, e.tool.Name, r)
 	call.Handle = given.handle
-	result := llm.ToolResult{CallID: call.ID, Parts: given.parts, IsError: r.IsError}
+	result := llm.ToolResult{CallID: call.ID, Parts: append(s.host.changedNote(call), given.parts...), IsError: r.IsError}
+	if r.IsError {
+		result.Outcome = "failed"
+	}
 	call.ForModel = llm.Results(result).Text()
 	s.host.emitCall(s.ID, call)
 	return result
@@ -224,9 +223,15 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 
 // failCall ends a call that has no result.
 func (s *Session) failCall(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
-	call.Phase, call.Problem, call.ForModel = phase, problem, text
+	result := llm.ToolResult{CallID: call.ID, Parts: append(s.host.changedNote(call), llm.Text(text)), IsError: true}
+	call.Phase, call.Problem, call.ForModel = phase, problem, llm.Results(result).Text()
 	s.host.emitCall(s.ID, call)
-	return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}, IsError: true}
+	outcome := string(phase) // denied or cancelled
+	if phase == CallFailed {
+		outcome = "error"
+	}
+	result.Outcome, result.Code = outcome, call.Code
+	return result
 }
 
 // ownResult ends a call of one of the host's own tools.
@@ -235,7 +240,7 @@ func (s *Session) ownResult(call *ToolCall, text string, err error) llm.ToolResu
 	call.Phase = CallDone
 	if err != nil {
 		call.Phase, call.Problem = CallFailed, err.Error()
-		result.Parts, result.IsError = []llm.Part{llm.Text(err.Error())}, true
+		result.Parts, result.IsError, result.Outcome = []llm.Part{llm.Text(err.Error())}, true, "error"
 	}
 	call.ForModel = llm.Results(result).Text()
 	s.host.emitCall(s.ID, call)
@@ -245,7 +250,7 @@ func (s *Session) ownResult(call *ToolCall, text string, err error) llm.ToolResu
 func (s *Session) audit(call *ToolCall, what, outcome string, bytes int) error {
 	r := AuditRecord{What: what, Session: s.ID, Call: call.ID, Server: call.Server, Tool: call.Tool, Why: call.Rule, Outcome: outcome, Bytes: bytes, Duration: call.Duration}
 	if what != "result" {
-		r.Arguments = json.RawMessage(s.host.known.JSON(call.Arguments))
+		r.Arguments, r.Proposed = s.host.audited(call.Arguments), s.host.audited(call.Proposed)
 	}
 	return s.host.audit(r)
 }

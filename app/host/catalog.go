@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/ext/apps"
 	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/internal/toolsearch"
@@ -26,6 +27,7 @@ type Tool struct {
 	Name     string          `json:"name"` // the model's name for it
 	Tool     *mcp.Tool       `json:"tool"`
 	Hidden   bool            `json:"hidden,omitzero"`   // denied: the model does not see it
+	AppOnly  bool            `json:"appOnly,omitzero"`  // for views only: the model does not see it
 	Held     string          `json:"held,omitzero"`     // why the model gets it only after the user approves it; empty: it has it
 	Changes  []config.Change `json:"changes,omitzero"`  // differences to what was approved, in the tool or its server
 	Digest   string          `json:"digest"`            // of the definition; see permit.Digest
@@ -51,6 +53,7 @@ type catalog struct {
 	many   bool       // the model has to search
 	about  string     // if many: the servers and their purpose
 	skills string     // the list of skills; empty if no server has the extension
+	reads  bool       // a server has resources
 	index  func() *toolsearch.Index
 }
 
@@ -93,13 +96,14 @@ func (s *attached) request(done chan struct{}) {
 	var tools []*toolEntry
 	var title, instructions string
 	var offered []*skills.Skill
-	var hasSkills bool
+	var hasSkills, hasResources bool
 	problem := recovering(func() error {
 		if d, err := s.client.Discover(s.host.ctx); err == nil { // without this the server may still have tools
 			if instructions = d.Instructions; d.Server != nil {
 				title = d.Server.Title
 			}
 			offered, hasSkills = s.listSkills(d)
+			hasResources = d.Capabilities.Resources != nil
 		}
 		for t, err := range s.client.Tools(s.host.ctx) {
 			if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
@@ -118,7 +122,7 @@ func (s *attached) request(done chan struct{}) {
 	s.asking, s.problem, s.late = nil, problem, false
 	if problem == nil {
 		s.tools, s.instructions, s.title = tools, instructions, title
-		s.skills, s.hasSkills = offered, hasSkills
+		s.skills, s.hasSkills, s.hasResources = offered, hasSkills, hasResources
 	} else {
 		s.fresh = false
 	}
@@ -151,7 +155,8 @@ func (h *Host) Tools(ctx context.Context) []Tool {
 		changed, _ := h.opts.Book.Changes(e.server.name, e.tool)
 		all = append(all, Tool{
 			Server: e.server.name, Name: toolname.Join(e.server.name, e.tool.Name, limit), Tool: e.tool, Changes: changed, Digest: permit.Digest(e.tool),
-			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Held: h.opts.Book.Held(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
+			AppOnly: !apps.ForTool(e.tool).VisibleTo(apps.Model),
+			Hidden:  h.opts.Book.Hidden(e.server.name, e.tool), Held: h.opts.Book.Held(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
 		})
 	}
 	return all
@@ -208,7 +213,7 @@ func (h *Host) catalog(ctx context.Context, info llm.Info) *catalog {
 func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 	c := &catalog{byName: map[string]*toolEntry{}}
 	for _, e := range entries {
-		if h.opts.Book.Hidden(e.server.name, e.tool) {
+		if h.opts.Book.Hidden(e.server.name, e.tool) || !apps.ForTool(e.tool).VisibleTo(apps.Model) {
 			continue
 		}
 		name := toolname.Join(e.server.name, e.tool.Name, info.Limits.MaxLen)
@@ -222,7 +227,7 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 		}
 		c.list = append(c.list, h.described(name, e))
 	}
-	c.skills = h.skillList()
+	c.skills, c.reads = h.skillList(), h.offersResources()
 	c.index = sync.OnceValue(func() *toolsearch.Index { return indexed(c.list, c.byName) })
 	if c.many = h.tooMany(c.list, info); c.many {
 		c.about = h.overview(c)
@@ -361,6 +366,9 @@ func (c *catalog) tools() []llm.Tool {
 		load := loadSkill
 		load.Description += c.skills
 		list = append(list, load, readSkill)
+	}
+	if c.reads {
+		list = append(list, resourceTools...)
 	}
 	return list
 }

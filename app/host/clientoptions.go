@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/apps"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -40,6 +41,9 @@ func (h *Host) ClientOptions(server string) client.Options {
 			return h.page(ctx, server, e)
 		},
 		Warn: h.warnings(server),
+	}
+	if h.opts.Views {
+		o.Extensions = map[string]json.RawMessage{apps.ExtensionID: apps.ClientSettings()}
 	}
 	h.deprecated(server, &o)
 	return o

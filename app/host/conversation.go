@@ -46,13 +46,16 @@ func (c *conversation) set(seq int64, m llm.Message) {
 	}
 }
 
-// drop removes the rows from one index up to another.
-func (c *conversation) drop(from, to int) {
-	for _, r := range c.rows[from:to] {
+// drop removes the rows that match.
+func (c *conversation) drop(match func(Row) bool) {
+	c.rows = slices.DeleteFunc(slices.Clone(c.rows), func(r Row) bool {
+		if !match(r) {
+			return false
+		}
 		delete(c.dirty, r.Seq)
 		c.gone = append(c.gone, r.Seq)
-	}
-	c.rows = slices.Delete(slices.Clone(c.rows), from, to)
+		return true
+	})
 }
 
 // index returns the position of the row with a number, -1 if there is none.
@@ -88,17 +91,6 @@ func (c *conversation) allUnsaved() {
 	for _, r := range c.rows {
 		c.dirty[r.Seq] = true
 	}
-}
-
-// turns returns the number of messages of the user.
-func (c *conversation) turns() int {
-	n := 0
-	for _, r := range c.rows {
-		if r.Message.Role == llm.RoleUser {
-			n++
-		}
-	}
-	return n
 }
 
 // open returns the calls of the last answer that have no result.

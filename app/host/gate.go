@@ -1,12 +1,20 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
 // allowed decides whether a call may be made, and asks the user if no rule
@@ -28,32 +36,178 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 		call.Rule = unallowed(e, v)
 		return false, nil
 	}
+	turn := answersOf(ctx)
+	before := turn.about(e, call)
+	if ok, decided := before.repeated(e, call, v); decided {
+		return ok, nil
+	}
 	call.Phase = CallWaiting
 	h.emitCall(session, call)
 	shown := *call
+	proposals, folder := h.proposals(e, call, v)
 	answer, err := h.ask(ctx, Ask{
+		Proposals: proposals, Folder: folder,
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
 		Skill: e.skill, Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: v.Changes, Warnings: v.Warnings, Message: v.Why,
+		Repeat: before.asked, checkArgs: h.checkArgs(session, e),
 	})
 	if err != nil {
 		return false, err
 	}
-	if v.EachTime && (answer.Action == permit.Session || answer.Action == permit.Always) {
-		answer.Action = permit.Once // the rule asks again each time
+	ok := h.decided(session, e, call, v, answer, proposals)
+	turn.answered(e, call, answer)
+	return ok, nil
+}
+
+// decided carries out the user's answer about a call, and reports whether the call
+// may be made. Changed arguments are judged again: a rule that denies them takes
+// precedence over the answer.
+func (h *Host) decided(session string, e *toolEntry, call *ToolCall, v permit.Verdict, answer Reply, proposals []permit.Proposal) bool {
+	if v.EachTime && slices.Contains([]string{permit.Session, permit.Project, permit.Always}, answer.Action) {
+		answer.Action, answer.Proposal = permit.Once, "" // the rule asks again each time
 	}
 	call.Rule = answer.By
 	if answer.By == person {
 		call.Rule = answerTexts[answer.Action]
-		if err := h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action); err != nil {
+		var err error
+		if answer.Proposal != "" || answer.Action == permit.Project {
+			call.Rule, err = h.allowSimilar(session, e, answer, proposals)
+		} else {
+			err = h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action)
+		}
+		if err != nil {
 			h.emit(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It applies until this program ends"})
 		}
 		h.settle()
 	}
 	switch answer.Action {
-	case permit.Once, permit.Session, permit.Always:
-		return true, nil
+	case permit.Once, permit.Session, permit.Project, permit.Always:
+	default:
+		h.because(call, answer.Reason)
+		return false
 	}
-	return false, nil
+	if answer.Arguments != nil && !sameJSON(call.Arguments, answer.Arguments) {
+		call.Proposed, call.Arguments = call.Arguments, answer.Arguments
+		call.Rule += ", with arguments that you changed"
+		if again := h.opts.Book.Judge(e.server.name, e.tool, call.Arguments, session); again.Effect == config.Deny {
+			call.Rule = again.Why
+			return false
+		}
+	}
+	return true
+}
+
+// proposals returns the patterns that the user can allow instead of this call, and
+// the folder of the project. There are none for skills and views, and where a rule
+// asks each time.
+func (h *Host) proposals(e *toolEntry, call *ToolCall, v permit.Verdict) (all []permit.Proposal, folder string) {
+	if e.skill || v.EachTime || call.View != "" {
+		return nil, ""
+	}
+	var p permit.Places
+	if filepath.IsAbs(h.opts.Folder) {
+		p.Folder, p.Repo = h.opts.Folder, repositoryOf(h.opts.Folder)
+	}
+	p.Home, _ = os.UserHomeDir()
+	return permit.Propose(call.Arguments, p), p.Folder
+}
+
+// allowSimilar stores that calls like this one are allowed, and returns the text for
+// the card.
+func (h *Host) allowSimilar(session string, e *toolEntry, answer Reply, proposals []permit.Proposal) (string, error) {
+	label := "all calls"
+	var chosen *permit.Proposal
+	if i := slices.IndexFunc(proposals, func(p permit.Proposal) bool { return p.ID == answer.Proposal }); i >= 0 {
+		chosen, label = &proposals[i], proposals[i].Label
+	}
+	text := map[string]string{
+		permit.Session: "Allowed " + label + " for this session",
+		permit.Project: "Allowed " + label + " for the project " + h.opts.Folder,
+		permit.Always:  "Always allowed " + label,
+	}[answer.Action]
+	return h.redact(text), h.opts.Book.Allow(e.server.name, e.tool, session, answer.Action, chosen)
+}
+
+// because records why the user denied a call. A view does not get the reason: it
+// is for the model.
+func (h *Host) because(call *ToolCall, reason string) {
+	if reason == "" || call.View != "" {
+		return
+	}
+	call.reason = reason
+	call.Rule += ": " + h.redact(reason)
+}
+
+// checkArgs returns a function that checks arguments that the user changed. It is
+// nil for a skill, which has none.
+func (h *Host) checkArgs(session string, e *toolEntry) func(json.RawMessage) error {
+	if e.skill {
+		return nil
+	}
+	return func(arguments json.RawMessage) error {
+		switch {
+		case len(arguments) > maxArguments:
+			return fmt.Errorf("the arguments have %d bytes; at most %d are possible", len(arguments), maxArguments)
+		case rawjson.Check(arguments) != nil:
+			return fmt.Errorf("the arguments are not valid JSON: %w", rawjson.Check(arguments))
+		case !rawjson.IsObject(arguments):
+			return errors.New("the arguments are not a JSON object")
+		}
+		if v := h.opts.Book.Judge(e.server.name, e.tool, arguments, session); v.Effect == config.Deny {
+			return fmt.Errorf("these arguments are not possible. %s", v.Why)
+		}
+		return nil
+	}
+}
+
+// audited returns arguments for the audit log, without secrets.
+func (h *Host) audited(arguments json.RawMessage) json.RawMessage {
+	if arguments == nil {
+		return nil
+	}
+	return json.RawMessage(h.known.JSON(arguments))
+}
+
+// changedNote tells the model that the user changed the arguments of a call; nil if
+// not. The model's own message stays as it is.
+func (h *Host) changedNote(call *ToolCall) []llm.Part {
+	if call.Proposed == nil {
+		return nil
+	}
+	const most = 4 << 10
+	text := string(h.audited(call.Arguments))
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " … (cut)"
+	}
+	return []llm.Part{llm.Text("Note of the host: the person changed the arguments to " + text + ".\n")}
+}
+
+// denied is the text for the model about a denied call.
+func denied(call *ToolCall) string {
+	rule := call.Rule
+	if call.reason != "" {
+		rule, _, _ = strings.Cut(rule, ": ")
+	}
+	why := rule + "."
+	switch {
+	case strings.HasPrefix(why, "Denied"):
+	case strings.HasPrefix(why, "No "), strings.HasPrefix(why, "You "):
+		why = "Denied: " + strings.ToLower(why[:1]) + why[1:]
+	default: // it begins with a name
+		why = "Denied: " + why
+	}
+	switch rule {
+	case answerTexts[permit.Deny]:
+		why = "The person denied this call."
+	case answerTexts[permit.Never]:
+		why = "The person always denies this tool."
+	case alreadyDenied:
+		why = "The person already denied this call in this turn."
+	}
+	if call.reason != "" {
+		return strings.TrimSuffix(why, ".") + " and says: \"" + call.reason + "\". Follow that; do not repeat the call."
+	}
+	return why + " Do not try it again without asking the person."
 }
 
 // answerTexts describes the answers of the user, for the card of the call.
@@ -142,6 +296,7 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 			s.allowFlow(from, to)
 		default:
 			call.Rule = fmt.Sprintf("A rule forbids sending data from %s to %s", from, to)
+			s.host.because(call, answer.Reason)
 			return false, nil
 		}
 	}
@@ -150,6 +305,15 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 
 // emitCall emits the state of a call.
 func (h *Host) emitCall(session string, call *ToolCall) {
+	if call.View != "" { // it belongs to a view, not to a turn
+		return
+	}
 	shown := *call
 	h.emit(Event{Kind: EventTool, Session: session, Server: call.Server, Call: &shown})
+}
+
+// sameJSON reports whether two JSON values differ at most in spaces, escapes and
+// the order of members.
+func sameJSON(a, b json.RawMessage) bool {
+	return bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
 }

@@ -9,7 +9,7 @@
 //
 // The flow of a turn is:
 //
-//	input      resolve @server:uri and /server:prompt               input.go
+//	input      resolve @server:uri, @file and /server:prompt        input.go, files.go
 //	request    system text, messages, tools in a stable order       turn.go, catalog.go
 //	model      text, thinking and tool calls stream in              turn.go
 //	call       find the server, check permission and data flow      call.go, gate.go
@@ -65,6 +65,9 @@ type Options struct {
 	// Store saves sessions. Nil: they are not saved.
 	Store Store
 
+	// Views is set if the user interface shows views of tools; see ViewRequest.
+	Views bool
+
 	// Tasks keeps the calls that servers run as tasks, so that another run of
 	// the program can wait for them. Nil: they are not kept.
 	Tasks *tasklist.List
@@ -84,6 +87,14 @@ type Options struct {
 	// System precedes the host's own instructions to the model. It may be empty.
 	System string
 
+	// AppendSystem follows the host's instructions and those of servers. It may
+	// be empty.
+	AppendSystem string
+
+	// Effort is how much the model thinks: one of config.Efforts; empty means
+	// config.EffortAuto. SetEffort changes it.
+	Effort string
+
 	// ToolSearch says when the model gets search_tools and call_tool instead
 	// of the tools. By default, when there are more than 40 tools, or when
 	// their definitions take more than 4,000 tokens and more than 3 % of the
@@ -97,6 +108,10 @@ type Options struct {
 	// Folder is the user's working folder, saved in sessions so that the last one
 	// of a folder can be found. Empty: unknown.
 	Folder string
+
+	// NoInstructions leaves out the instructions of the project in Folder; see
+	// ProjectInstructions.
+	NoInstructions bool
 
 	// OneShot marks new sessions as runs of a single turn without a user, which
 	// LastSession ignores.
@@ -112,14 +127,15 @@ type Options struct {
 
 // An AuditRecord is one record of the audit log.
 type AuditRecord struct {
-	What      string          `json:"what"` // call, result, denied; read: a resource that the user attached or opened
+	What      string          `json:"what"` // call, result, denied; read: a resource that the user attached or opened; view: a view of a tool, and what it requests besides calls
 	Session   string          `json:"session,omitzero"`
 	Call      string          `json:"call"`
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitzero"`
-	Why       string          `json:"why,omitzero"`     // the rule or answer
-	Outcome   string          `json:"outcome,omitzero"` // ok, error, failed, cancelled
+	Proposed  json.RawMessage `json:"proposed,omitzero"` // what the model wanted, if the user changed the arguments
+	Why       string          `json:"why,omitzero"`      // the rule or answer
+	Outcome   string          `json:"outcome,omitzero"`  // ok, error, failed, cancelled
 	Bytes     int             `json:"bytes,omitzero"`
 	Duration  Millis          `json:"tookMs,omitzero"`
 }
@@ -131,15 +147,18 @@ type Host struct {
 
 	mu       sync.Mutex
 	model    llm.Model
+	effort   string
 	servers  map[string]*attached
 	sessions map[string]*Session
 	asks     map[string]*openAsk
 	askSeq   int
 	known    *redact.Values // secrets that must not be shown or reach the model
 	sampled  map[sampler]int
-	askers   map[string]*asker // by server
-	tasks    []*task           // oldest first
-	held     map[string]string // tools that the user knows are held back, with their definitions
+	askers   map[string]*asker         // by server
+	tasks    []*task                   // oldest first
+	settings map[string]ClientSettings // by server
+	viewSeq  int                       // numbers the calls of views
+	held     map[string]string         // tools that the user knows are held back, with their definitions
 
 	events sync.Mutex // orders events
 	seq    uint64
@@ -162,6 +181,7 @@ type attached struct {
 	instructions string       // the server's instructions
 	skills       []*skills.Skill
 	hasSkills    bool          // it declares the skills extension
+	hasResources bool          // it declares resources
 	fresh        bool          // tools are up to date
 	asking       chan struct{} // closed when the running request ends; nil if none runs
 	problem      error         // of the last request
@@ -178,7 +198,8 @@ func New(o *Options) *Host {
 	if h.opts.Book == nil {
 		h.opts.Book, _ = permit.Open("", noSettings) // in memory: cannot fail
 	}
-	h.model, h.known = h.opts.Model, h.opts.Secrets
+	h.opts.Book.SetFolder(h.opts.Folder)
+	h.model, h.effort, h.known = h.opts.Model, h.opts.Effort, h.opts.Secrets
 	if h.known == nil {
 		h.known = redact.New()
 	}

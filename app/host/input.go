@@ -15,6 +15,7 @@ import (
 //
 //	/server:prompt name=value …   becomes the messages of a server's prompt
 //	… @server:uri …               attaches the resource
+//	… @path …                     attaches the file, or the list of a folder
 //
 // Words that name no server stay as they are, and so does data, which the user
 // did not type.
@@ -37,6 +38,13 @@ func (s *Session) input(ctx context.Context, info llm.Info, typed, data string) 
 		parts, err := s.attach(ctx, info, a)
 		if err != nil {
 			return nil, fmt.Errorf("attach @%s:%s: %w", a.server.name, a.uri, err)
+		}
+		m.Parts = append(m.Parts, parts...)
+	}
+	for _, n := range s.host.files(typed) {
+		parts, err := s.attachFile(info, n)
+		if err != nil {
+			return nil, fmt.Errorf("attach @%s: %w", n.path, err)
 		}
 		m.Parts = append(m.Parts, parts...)
 	}

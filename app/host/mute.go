@@ -74,6 +74,10 @@ func (h *Host) asker(server string) *asker {
 // askFor asks the user a question of a server, or declines it if the server is
 // muted or asks too much.
 func (h *Host) askFor(ctx context.Context, a Ask) (Reply, error) {
+	turn, same := answersOf(ctx), questionKey(ctx, &a)
+	if turn.declinedBefore(same) {
+		return Reply{Action: "decline", By: "You declined the same question in this call"}, nil
+	}
 	h.mu.Lock()
 	s := h.asker(a.Server)
 	alone := sessionOf(ctx).call == ""
@@ -104,6 +108,7 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Reply, error) {
 		return Reply{Action: "decline", By: why}, nil
 	}
 	answer, err := h.ask(ctx, a)
+	turn.serverAnswered(same, answer)
 	h.mu.Lock()
 	s.open--
 	again := false

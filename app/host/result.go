@@ -35,8 +35,10 @@ func (s *Session) shape(info llm.Info, server, tool string, r *mcp.CallToolResul
 		case *mcp.AudioContent:
 			media, texts = medium(media, texts, info.Accepts.Audio, llm.PartAudio, c.Data, c.MIMEType)
 		case *mcp.ResourceLink:
-			texts = append(texts, linkText(server, c))
+			s.linked(server, c.URI, tool)
+			texts = append(texts, s.linkText(server, c))
 		case *mcp.EmbeddedResource:
+			s.linked(server, c.Resource.URI, tool)
 			if part := blob(info, c.Resource); c.Resource.Blob != nil && part.Kind != llm.PartText {
 				media = append(media, part)
 				continue
@@ -114,13 +116,16 @@ func medium(media []llm.Part, texts []string, accepted bool, kind llm.PartKind, 
 	return append(media, sound), texts
 }
 
-func linkText(server string, l *mcp.ResourceLink) string {
+func (s *Session) linkText(server string, l *mcp.ResourceLink) string {
 	text := fmt.Sprintf("[link to the resource %s of %s: %s", l.URI, server, l.DisplayName())
 	if l.MIMEType != "" {
 		text += ", " + l.MIMEType
 	}
 	if l.Size != nil {
 		text += fmt.Sprintf(", %d bytes", *l.Size)
+	}
+	if at := s.host.server(server); at != nil && at.declaresResources() {
+		text += "; " + readResourceName + " reads it"
 	}
 	return text + "]"
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,7 +22,7 @@ const maxSamplings = 10
 
 func (h *Host) deprecated(server string, o *client.Options) {
 	o.Sampling = &client.Sampling{Create: func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-		return h.sample(ctx, server, p)
+		return h.sample(ctx, server, server, p)
 	}}
 	o.Logging = &client.Logging{Level: mcp.LogInfo, OnMessage: func(ctx context.Context, line mcp.LogMessage) {
 		var text string
@@ -32,6 +31,7 @@ func (h *Host) deprecated(server string, o *client.Options) {
 		}
 		h.emit(Event{Kind: EventLog, Session: sessionOf(ctx).session, Server: server, Level: string(line.Level), Text: visible.Line(h.redact(text))})
 	}}
+	h.declare(server, o)
 }
 
 // aboutDeprecation reports whether a warning is about the deprecated features
@@ -40,9 +40,9 @@ func aboutDeprecation(warning string) bool {
 	return strings.Contains(warning, "is deprecated by SEP-2577")
 }
 
-// sample lets a server use the model. The user reviews the request and the
-// message before each is sent.
-func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+// sample lets a server use the model, or a view of it: who names it to the user,
+// who reviews the request and the message before each is sent.
+func (h *Host) sample(ctx context.Context, server, who string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	in := sessionOf(ctx)
 	model := h.Model()
 	if model == nil {
@@ -52,7 +52,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this call has used the model %d times, which is the limit", maxSamplings)
 	}
 	question := Ask{Kind: AskSampling, Session: in.session, Server: server, Sampling: p,
-		Message: fmt.Sprintf("%s asks to use %s. You pay for it.", server, model.Info())}
+		Message: fmt.Sprintf("%s asks to use %s. You pay for it.", who, model.Info())}
 	a, err := h.askFor(ctx, question)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 	if err != nil {
 		return nil, err
 	}
-	question.Draft, question.Message = draft, fmt.Sprintf("This would be sent to %s.", server)
+	question.Draft, question.Message = draft, fmt.Sprintf("This would be sent to %s.", who)
 	if a, err = h.askFor(ctx, question); err != nil {
 		return nil, err
 	}
@@ -101,23 +101,19 @@ func (h *Host) draft(ctx context.Context, model llm.Model, session string, p *mc
 		}
 		r.Messages = append(r.Messages, msg)
 	}
-	for e, err := range model.Stream(ctx, r) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Kind == llm.EventDone && e.Message != nil {
-			h.mu.Lock()
-			s := h.sessions[session]
-			h.mu.Unlock()
-			if s != nil {
-				s.spent(e.Usage)
-			}
-			out := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: model.Info().String(), StopReason: stopReason(e.Stop)}
-			out.Content = mcp.NewSamplingContent(mcp.Text(h.redact(e.Message.Text())))
-			return out, nil
-		}
+	m, stop, used, err := stream(ctx, model, r, func(llm.Event) {})
+	h.mu.Lock()
+	s := h.sessions[session]
+	h.mu.Unlock()
+	if s != nil {
+		s.spent(model, used)
 	}
-	return nil, errors.New("the model returned no answer")
+	if err != nil {
+		return nil, err
+	}
+	out := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: model.Info().String(), StopReason: stopReason(stop)}
+	out.Content = mcp.NewSamplingContent(mcp.Text(h.redact(m.Text())))
+	return out, nil
 }
 
 func stopReason(s llm.StopReason) string {

@@ -22,6 +22,9 @@ func (s *Session) fill(saved *Saved) {
 func (s *Session) replace(saved *Saved) {
 	s.saved, s.talk, s.handles = *saved, newConversation(saved.Rows), newHandles()
 	s.saved.Rows, s.saved.Handles = nil, nil
+	if s.saved.Marks == nil {
+		s.saved.Marks = marksOf(saved.Rows)
+	}
 	for name, raw := range saved.Handles {
 		var k kept
 		if mcp.Unmarshal(raw, &k) == nil {
@@ -194,6 +197,9 @@ func (s *Session) save() {
 	}
 	s.saving <- struct{}{} // one write at a time
 	defer func() { <-s.saving }()
+	if s.isEmpty() {
+		return
+	}
 	u := s.update()
 	err := store.Save(u)
 	if elsewhere, ok := errors.AsType[*OpenElsewhereError](err); ok {
@@ -222,13 +228,44 @@ func (s *Session) save() {
 	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "Cannot save the session: " + err.Error()})
 }
 
+// isEmpty reports whether nothing was said in a session that is not in the store.
+func (s *Session) isEmpty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isNew && s.saved.Title == "" && len(s.talk.rows) == 0
+}
+
+// unsave removes a session from the store whose only message was not sent.
+func (s *Session) unsave() {
+	store := s.host.opts.Store
+	if store == nil {
+		return
+	}
+	s.saving <- struct{}{}
+	defer func() { <-s.saving }()
+	s.mu.Lock()
+	id := s.saved.ID
+	s.mu.Unlock()
+	if store.Delete(id) != nil { // it stays, without a message
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isNew = true
+	s.talk.gone = nil
+	s.handles.allUnsaved()
+}
+
 // update returns what must be written, and marks it as written.
 func (s *Session) update() *Update {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := &Update{Saved: s.saved, Owner: s.host.owner, New: s.isNew}
 	u.Sources, u.Started = slices.Clone(u.Sources), maps.Clone(u.Started)
-	u.Turns = s.talk.turns()
+	u.Turns, u.Marks = len(u.Marks), slices.Clone(u.Marks)
+	for i := range u.Marks {
+		u.Marks[i].Text = s.host.redact(u.Marks[i].Text)
+	}
 	u.Rows, u.Drop = s.talk.changes()
 	u.Title = s.host.redact(u.Title)
 	for i, r := range u.Rows {
@@ -254,10 +291,17 @@ func (h *Host) stored(m llm.Message) llm.Message {
 }
 
 func (h *Host) storedParts(parts []llm.Part) []llm.Part {
-	parts = slices.Clone(parts)
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p llm.Part) bool {
+		// A provider refuses thinking whose text does not fit its signature, and the
+		// signature may contain the text.
+		return p.Kind == llm.PartThinking && (h.redact(p.Text) != p.Text || h.redact(p.Signature) != p.Signature)
+	})
 	for i := range parts {
 		p := &parts[i]
 		p.Text = h.redact(p.Text)
+		if h.redact(p.Signature) != p.Signature {
+			p.Signature = ""
+		}
 		if p.Call != nil {
 			call := *p.Call
 			call.Arguments = llm.RawMessage(h.known.NamedJSON(call.Arguments))

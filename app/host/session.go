@@ -26,10 +26,12 @@ type Session struct {
 	ID   string
 	host *Host
 
-	turns  sync.Mutex    // held while a turn runs
+	turns  sync.Mutex    // held while messages are added: by a turn, or shortly by others
 	saving chan struct{} // has an element while the session is being written
 
 	mu      sync.Mutex
+	inTurn  bool  // a turn has begun; see beginTurn
+	begun   bool  // the init event was emitted
 	saved   Saved // without rows and handles
 	talk    conversation
 	handles handles
@@ -37,9 +39,12 @@ type Session struct {
 	claimed bool // this host is the owner
 	flow    map[[2]string]bool
 	skills  map[skillKey]heldSkill
+	links   map[link]string // resources that results referred to, with the tools
+	told    []string        // digests of notices; see tellOnce
 	last    *llm.Request
 	calls   int
 	stop    context.CancelFunc
+	notes   []viewNote    // what views tell the model with the next message of the user
 	inbox   []llm.Message // results of tasks, to be added between turns or requests
 }
 
@@ -108,109 +113,25 @@ func (h *Host) Sessions() ([]Summary, error) {
 	return h.opts.Store.List()
 }
 
-// Send sends a message of the user to the model and returns when the turn has
-// ended. The message is saved first, and each result when its call ends. Events
-// report the progress; the error says why a turn failed.
-//
-// @server:uri and /server:prompt are resolved, so the text must be typed by the
-// user. See [Session.SendWith] for text from elsewhere.
-func (s *Session) Send(ctx context.Context, text string) error { return s.SendWith(ctx, text, "") }
-
-// SendWith is Send with data below the typed text, such as text from a pipe:
-// nothing in data is resolved. Either may be empty.
-func (s *Session) SendWith(ctx context.Context, typed, data string) error {
-	if !s.turns.TryLock() {
-		return ErrBusy
-	}
-	defer s.endTurn()
-	if err := s.Claim(false); err != nil {
-		return err
-	}
-	s.takeDelivered()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// setEnd records how a turn ended.
+func (s *Session) setEnd(stop string, err error) {
 	s.mu.Lock()
-	s.stop = cancel
-	s.mu.Unlock()
-	s.host.emit(Event{Kind: EventTurn, Session: s.ID, Text: below(typed, data)})
-	var stop string
-	err := recovering(func() (err error) {
-		stop = "error" // unless the turn ends normally
-		stop, err = s.send(ctx, typed, data)
-		return err
-	})
-	if err != nil && ctx.Err() != nil {
-		stop, err = "cancelled", ctx.Err()
+	defer s.mu.Unlock()
+	s.saved.Stop, s.saved.Problem = stop, ""
+	if stop == string(llm.StopEnd) {
+		s.saved.Stop = ""
 	}
 	if err != nil && stop != "cancelled" {
-		s.host.emit(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
+		s.saved.Problem = err.Error()
 	}
-	s.closeCalls(func(llm.ToolCall) string { return "The call was cancelled by the person." })
-	s.save()
-	s.mu.Lock()
-	s.stop = nil
-	s.mu.Unlock()
-	s.host.emit(Event{Kind: EventDone, Session: s.ID, Stop: stop})
-	return err
 }
 
-func (s *Session) send(ctx context.Context, typed, data string) (string, error) {
-	model := s.host.Model()
-	if model == nil {
-		return "error", ErrNoModel
-	}
-	text := below(typed, data)
-	var row int64 = -1
-	if strings.TrimSpace(text) != "" {
-		row = s.add(llm.User(text))
-		s.save()
-	}
-	said, err := s.input(ctx, model.Info(), typed, data)
+// LastEnd returns how the last turn ended, as [Event] has it, and the error if it
+// failed. Stop is empty if the model ended the turn, or a turn runs.
+func (s *Session) LastEnd() (stop, problem string) {
 	s.mu.Lock()
-	if at := s.talk.index(row); err != nil && at >= 0 { // no message was sent
-		s.talk.drop(at, at+1)
-	} else if err == nil && (len(said[0].Parts) > 1 || said[0].Text() != text) {
-		s.talk.set(row, said[0]) // with its attachments
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return "error", err
-	}
-	for _, m := range said[1:] {
-		s.add(m)
-	}
-	s.save()
-	return s.turn(ctx, model)
-}
-
-// Undo removes the last turn from the conversation and returns the user's
-// message. The effects of calls remain.
-func (s *Session) Undo() (text string, err error) {
-	if !s.turns.TryLock() {
-		return "", ErrBusy
-	}
-	defer s.endTurn()
-	if err := s.Claim(false); err != nil {
-		return "", err
-	}
-	s.mu.Lock()
-	at := -1
-	for i, r := range s.talk.rows {
-		if r.Message.Role == llm.RoleUser {
-			at = i
-		}
-	}
-	if at >= 0 {
-		text = s.talk.rows[at].Message.Text()
-		s.talk.drop(at, len(s.talk.rows))
-		s.saved.Changed = time.Now()
-	}
-	s.mu.Unlock()
-	if at < 0 {
-		return "", errors.New("nothing to undo")
-	}
-	s.save()
-	return text, nil
+	defer s.mu.Unlock()
+	return s.saved.Stop, s.saved.Problem
 }
 
 // Stop cancels the running turn with its requests.
@@ -230,7 +151,7 @@ func (s *Session) closeCalls(why func(llm.ToolCall) string) {
 	defer s.mu.Unlock()
 	for _, c := range s.talk.open() {
 		r := llm.TextResult(c.ID, why(c))
-		r.IsError = true
+		r.IsError, r.Outcome = true, string(CallCancelled)
 		s.talk.add(llm.Results(r))
 	}
 	s.saved.Started = nil
@@ -281,7 +202,7 @@ func (s *Session) Summary() Summary {
 	defer s.mu.Unlock()
 	return Summary{
 		ID: s.saved.ID, Title: s.saved.Title, Created: s.saved.Created, Changed: s.saved.Changed, Model: s.saved.Model,
-		Turns: s.talk.turns(), Usage: s.saved.Usage, Folder: s.saved.Folder, OneShot: s.saved.OneShot,
+		Turns: len(s.saved.Marks), Usage: s.saved.Usage, Folder: s.saved.Folder, OneShot: s.saved.OneShot,
 	}
 }
 
@@ -298,28 +219,29 @@ func (s *Session) remember(r *llm.Request) {
 	s.last = r
 }
 
-// system returns the system text: the user's, the host's, and the instructions of
-// servers.
+// system returns the system text: the user's, the host's, the instructions of
+// servers and of the project, and where the model works. What changes least comes
+// first, so that providers can cache it.
 func (s *Session) system() string {
 	text := baseRules
 	if s.host.offersSkills() {
 		text += skillRules
 	}
-	text += s.host.advice()
+	text += s.host.advice() + s.project() + s.host.surroundings(time.Now())
 	if s.host.opts.System != "" {
 		text = s.host.opts.System + "\n\n" + text
+	}
+	if s.host.opts.AppendSystem != "" {
+		text += "\n\n" + s.host.opts.AppendSystem
 	}
 	return text
 }
 
-// spent adds to the session's usage.
-func (s *Session) spent(u llm.Usage) {
-	m := s.host.Model()
+// spent adds what a request to a model has used to the session's usage.
+func (s *Session) spent(m llm.Model, u llm.Usage) {
 	s.mu.Lock()
 	s.saved.Usage = s.saved.Usage.Add(u)
-	if m != nil {
-		s.saved.Model = m.Info().String()
-	}
+	s.saved.Model = m.Info().String()
 	total := s.saved.Usage
 	s.mu.Unlock()
 	s.host.emit(Event{Kind: EventUsage, Session: s.ID, Usage: &total})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -243,9 +244,9 @@ func (s *Session) loadSkill(ctx context.Context, call *ToolCall, args json.RawMe
 	if err := s.audit(call, "call", "", 0); err != nil {
 		return s.failCall(call, CallFailed, "not loaded: cannot write the audit log: "+err.Error(), "The skill was not loaded: the host cannot write its audit log.")
 	}
-	call.Phase = CallRunning
-	s.host.emitCall(s.ID, call)
 	began := time.Now()
+	call.Phase, call.Sent = CallRunning, began
+	s.host.emitCall(s.ID, call)
 	loaded, err := skills.Load(ctx, at.client, entry)
 	call.Duration = Millis(time.Since(began))
 	if err != nil {
@@ -376,18 +377,11 @@ func (s *Session) crossRead(ctx context.Context, to *attached, call *ToolCall) (
 		Kind: AskFlow, Session: s.ID, Server: to.name, From: others[0].server, Call: &shown, Loud: true, EachTime: true,
 		Message: s.host.safe(fmt.Sprintf("This conversation uses the skill %s of %s. Now the model reads %s of %s.", others[0].uri, others[0].server, call.Tool, to.name)),
 	})
-	var r llm.ToolResult
-	switch {
-	case err != nil:
-		r = s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
-	case answer.Action == "once" || answer.Action == "session":
-		return nil
-	default:
+	ok := answer.Action == permit.Once || answer.Action == permit.Session
+	if err == nil && !ok {
 		call.Rule = fmt.Sprintf("Reading from %s while a skill of %s is in use was not allowed", to.name, others[0].server)
-		s.audit(call, "denied", "", 0)
-		r = s.failCall(call, CallDenied, "", denied(call))
 	}
-	return &r
+	return s.refusal(ctx, call, ok, err)
 }
 
 // skillFailed ends a call for a skill that cannot be used.

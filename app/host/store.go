@@ -49,6 +49,9 @@ type Saved struct {
 	Folder  string    `json:"folder,omitzero"`  // the user's working folder
 	OneShot bool      `json:"oneShot,omitzero"` // a single turn without a user
 
+	// Marks are the turns of the user, oldest first.
+	Marks []TurnMark `json:"marks,omitzero"`
+
 	// Skills are the skills that the model has loaded, as they were then.
 	Skills []SavedSkill `json:"skills,omitzero"`
 
@@ -56,8 +59,19 @@ type Saved struct {
 	// descriptions.
 	Started map[string]string `json:"started,omitzero"`
 
+	// Stop is how the last turn ended, unless the model ended it, and Problem the
+	// error if it failed.
+	Stop    string `json:"stop,omitzero"`
+	Problem string `json:"problem,omitzero"`
+
 	Rows    []Row                      `json:"-"` // the conversation, in order
 	Handles map[string]json.RawMessage `json:"-"` // texts of which the model got a part
+}
+
+// A TurnMark is where a turn begins.
+type TurnMark struct {
+	Row  int64  `json:"row"`           // Row.Seq of the user's message; -1 if it was summarized
+	Text string `json:"text,omitzero"` // what the user typed, if the row has something else
 }
 
 // A SavedSkill is a loaded skill. One that its server generates is not saved.

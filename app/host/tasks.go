@@ -316,7 +316,7 @@ func (t *task) outcome(turn context.Context, call *ToolCall, r *mcp.CallToolResu
 // deliver adds the result of a task in the background to the conversation, as if
 // the model had made the call now: at once, or when the running turn allows it.
 func (s *Session) deliver(call ToolCall, r llm.ToolResult) {
-	id := call.ID + "-task"
+	id := call.ID + taskSuffix
 	r.CallID = id
 	name := call.Server + "/" + s.host.safe(call.Tool)
 	s.mu.Lock()
@@ -326,7 +326,7 @@ func (s *Session) deliver(call ToolCall, r llm.ToolResult) {
 		llm.Results(r))
 	s.mu.Unlock()
 	if s.turns.TryLock() {
-		s.endTurn()
+		s.unlockTurn()
 	}
 	s.host.emit(Event{Kind: EventTask, Session: s.ID, Call: &call, Text: fmt.Sprintf("Task %s of %s has ended. The conversation has its result.", call.Task.ID, name)})
 }
@@ -346,9 +346,35 @@ func (s *Session) takeDelivered() {
 	}
 }
 
-// endTurn releases the turn's lock. Results that were delivered while it was held
-// are added.
+// taskSuffix ends the id of the call that stands for the delivered result of
+// another call.
+const taskSuffix = "-task"
+
+// beginTurn takes the turn's lock. If a turn runs, the error is ErrBusy; it waits
+// for other holders, which add a few messages.
+func (s *Session) beginTurn() error {
+	s.mu.Lock()
+	if s.inTurn {
+		s.mu.Unlock()
+		return ErrBusy
+	}
+	s.inTurn = true
+	s.mu.Unlock()
+	s.turns.Lock()
+	return nil
+}
+
+// endTurn ends what beginTurn began.
 func (s *Session) endTurn() {
+	s.unlockTurn()
+	s.mu.Lock()
+	s.inTurn = false
+	s.mu.Unlock()
+}
+
+// unlockTurn releases the turn's lock. Results that were delivered while it was
+// held are added.
+func (s *Session) unlockTurn() {
 	for {
 		s.takeDelivered()
 		s.turns.Unlock()

@@ -7,98 +7,234 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// turn sends requests to the model and makes the calls that it requests, until it
+// run sends requests to the model and makes the calls that it requests, until it
 // requests none.
-func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err error) {
-	steps := cmp.Or(s.host.opts.MaxSteps, 50)
-	compactions := 0
-	media := true
-	for range steps {
+func (t *turn) run(ctx context.Context) (stop string, err error) {
+	s := t.session
+	ctx = withTurnAnswers(ctx)
+	var tries attempts
+	for {
+		if err := t.moreSteps(); err != nil {
+			return err.Stop, err
+		}
 		s.takeDelivered()
-		cat := s.host.catalog(ctx, model.Info())
-		answer, reason, err := s.request(ctx, model, cat, media)
-		if llm.KindOf(err) == llm.ErrContextLength && compactions < maxCompactions {
-			compactions++
-			if err := s.compact(ctx, model); err != nil {
-				return "error", err
-			}
-			continue
-		}
-		if media && s.mediaRefused(err) {
-			media = false // again, without media
-			continue
-		}
+		cat := s.host.catalog(ctx, t.model.Info())
+		t.announce(cat)
+		a, err := t.request(ctx, cat, !tries.withoutMedia)
 		if err != nil {
-			if answer != nil { // a partial answer stays in the conversation
-				s.add(*answer)
+			if again, err := t.recover(ctx, &tries, a, err); err != nil {
+				return t.failed(a, err)
+			} else if again {
+				continue
 			}
-			return "error", err
+			return t.failed(a, err)
 		}
-		if !media {
-			media = true
+		if tries.withoutMedia {
 			s.dropMedia()
 		}
-		compactions = 0
-		s.add(*answer)
-		calls := answer.Calls()
+		tries = attempts{}
+		t.result.Steps++
+		s.add(*a.message)
+		calls := a.message.Calls()
 		if len(calls) == 0 {
-			return string(reason), nil
+			if again, stop, err := t.noCalls(a); !again {
+				return stop, err
+			}
+			continue
 		}
 		s.save()
-		s.runAll(ctx, model.Info(), cat, calls)
+		t.step(Step{State: StepCalling})
+		t.runAll(ctx, cat, calls)
 		if ctx.Err() != nil {
 			return "cancelled", ctx.Err()
 		}
+		if over, stop, err := t.formed(); over {
+			return stop, err
+		}
 	}
-	return "limit", fmt.Errorf("the model was called %d times in this turn and still wants to call tools; send a message to let it continue", steps)
+}
+
+// attempts counts what was done to get an answer to one request.
+type attempts struct {
+	compactions  int
+	cuts         int
+	withoutMedia bool
 }
 
 // maxCompactions bounds the compactions for one request: older results are cut,
 // then the older part is summarized, then the remaining results are cut.
 const maxCompactions = 3
 
-// request sends one request and emits the answer as it streams in. With an error
-// it returns the partial answer, nil if there is none.
-func (s *Session) request(ctx context.Context, model llm.Model, cat *catalog, media bool) (*llm.Message, llm.StopReason, error) {
-	req := &llm.Request{System: s.system(), Messages: s.messages(), Tools: cat.tools()}
+// maxCuts is how often a request is sent again whose answer was cut off.
+const maxCuts = 2
+
+// recover decides whether a request that failed is sent again, and prepares that.
+func (t *turn) recover(ctx context.Context, tries *attempts, a answered, err error) (again bool, failed error) {
+	switch {
+	case llm.KindOf(err) == llm.ErrContextLength && tries.compactions < maxCompactions:
+		tries.compactions++
+		t.step(Step{State: StepCompacting})
+		if failed := t.session.compact(ctx, t.model, err); failed != nil {
+			return false, failed
+		}
+		return true, nil
+	case !tries.withoutMedia && t.session.mediaRefused(err):
+		tries.withoutMedia = true
+		return true, nil
+	case a.begun && tries.cuts < maxCuts && temporary(ctx, err):
+		tries.cuts++
+		t.retract(a, err, tries.cuts)
+		return pause(ctx, err, tries.cuts), nil
+	}
+	return false, nil
+}
+
+// failed ends the turn because of a failed request. A partial answer stays in the
+// conversation.
+func (t *turn) failed(a answered, err error) (string, error) {
+	if a.text != "" {
+		t.session.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(a.text)}})
+	}
+	if limit, ok := errors.AsType[*LimitError](err); ok {
+		return limit.Stop, err
+	}
+	return "error", err
+}
+
+// temporary reports whether the same request may succeed if it is sent again. No
+// call of the interrupted answer has been made.
+func temporary(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	switch llm.KindOf(err) {
+	case llm.ErrNetwork, llm.ErrServer, llm.ErrOverloaded, llm.ErrRate:
+		e, _ := errors.AsType[*llm.Error](err)
+		return e.RetryAfter <= time.Minute
+	}
+	return false
+}
+
+// retract tells user interfaces that the text of the running step does not count.
+func (t *turn) retract(a answered, err error, n int) {
+	from := cmp.Or(t.model.Info().Provider, "the model")
+	text := fmt.Sprintf("The answer of %s was cut off after %d characters (%s). Asking again (%d of %d).", from, len([]rune(a.text)), llm.KindOf(err), n, maxCuts)
+	if llm.KindOf(err) == llm.ErrNetwork {
+		text = fmt.Sprintf("The connection to %s was lost after %d characters. Asking again (%d of %d).", from, len([]rune(a.text)), n, maxCuts)
+	}
+	t.session.host.emit(Event{Kind: EventNotice, Session: t.session.ID, Text: text})
+	t.session.host.emit(Event{Kind: EventRetract, Session: t.session.ID, Text: text, Step: &Step{N: t.result.Steps + 1}})
+	t.step(Step{State: StepRetrying, Attempt: n + 1})
+}
+
+// pause waits before a request is sent again: as long as the provider wants, at
+// once after a lost connection. It returns false if ctx ends first.
+func pause(ctx context.Context, err error, n int) bool {
+	e, _ := errors.AsType[*llm.Error](err)
+	wait := e.RetryAfter
+	if wait == 0 && e.Kind != llm.ErrNetwork {
+		wait = time.Duration(n) * time.Second
+	}
+	if wait == 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// answered is the answer to one request. After an error it has the part that
+// arrived.
+type answered struct {
+	message *llm.Message
+	stop    llm.StopReason
+	text    string // as it was streamed
+	begun   bool   // some of it arrived
+}
+
+// request sends one request and emits the answer as it streams in.
+func (t *turn) request(ctx context.Context, cat *catalog, media bool) (a answered, err error) {
+	s := t.session
+	req := &llm.Request{System: s.system(), Messages: s.messages(), Tools: cat.tools(), Effort: s.host.effortOf(t.model.Info())}
+	t.wantForm(req)
 	if !media {
 		req.Messages = withoutMedia(req.Messages)
 	}
-	s.remember(req)
-	var partial strings.Builder
-	broken := func(err error) (*llm.Message, llm.StopReason, error) {
-		if partial.Len() == 0 {
-			return nil, "", err
-		}
-		return &llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(partial.String())}}, "", err
+	if err := t.afford(req); err != nil {
+		return a, err
 	}
-	for e, err := range model.Stream(ctx, req) {
-		if err != nil {
-			return broken(err)
-		}
+	s.remember(req)
+	t.step(Step{State: StepWaiting})
+	began := time.Now()
+	var text strings.Builder
+	message, stop, used, err := stream(ctx, t.model, req, func(e llm.Event) {
 		switch e.Kind {
 		case llm.EventText:
-			partial.WriteString(e.Text)
+			t.arrived(&a, began)
+			t.step(Step{State: StepWriting})
+			text.WriteString(e.Text)
 			s.host.emit(Event{Kind: EventText, Session: s.ID, Text: e.Text})
 		case llm.EventThinking:
+			t.arrived(&a, began)
 			if e.Text != "" {
+				t.step(Step{State: StepThinking})
 				s.host.emit(Event{Kind: EventThinking, Session: s.ID, Text: e.Text})
 			}
+		case llm.EventCallStart, llm.EventCall:
+			t.arrived(&a, began)
 		case llm.EventRetry:
+			t.step(Step{State: StepRetrying})
 			s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: e.Note})
-		case llm.EventDone:
-			s.spent(e.Usage)
-			if e.Message == nil {
-				return broken(errors.New("the model returned no answer"))
+		}
+	})
+	t.result.Model += Millis(time.Since(began))
+	s.spent(t.model, used)
+	a.message, a.stop, a.text = message, stop, text.String()
+	t.answer, t.last = a.text, cmp.Or(a.text, t.last)
+	return a, err
+}
+
+// arrived records that a part of an answer has arrived.
+func (t *turn) arrived(a *answered, began time.Time) {
+	a.begun = true
+	if t.result.FirstToken == 0 {
+		t.result.FirstToken = Millis(time.Since(began))
+	}
+}
+
+// stream sends a request to a model and calls event for each event of the answer.
+// It returns what the request has used also if it fails.
+func stream(ctx context.Context, model llm.Model, r *llm.Request, event func(llm.Event)) (m *llm.Message, stop llm.StopReason, used llm.Usage, err error) {
+	for e, err := range model.Stream(ctx, r) {
+		if err != nil {
+			return nil, "", used, err
+		}
+		if e.Kind == llm.EventUsage {
+			used = e.Usage
+		}
+		event(e)
+		if e.Kind == llm.EventDone {
+			if e.Usage != (llm.Usage{}) {
+				used = e.Usage
 			}
-			return e.Message, e.Stop, nil
+			m, stop = e.Message, e.Stop
+			break
 		}
 	}
-	return broken(errors.New("the model returned no answer"))
+	if m == nil {
+		err = errors.New("the model returned no answer")
+	}
+	return m, stop, used, err
 }
 
 // A plannedCall is a call of an answer before it is made.
@@ -106,6 +242,7 @@ type plannedCall struct {
 	call     *ToolCall
 	entry    *toolEntry // nil: a tool of the host
 	readOnly bool       // according to its server
+	form     bool       // the answer of the model, not a call
 	run      func() llm.ToolResult
 }
 
@@ -114,12 +251,22 @@ type plannedCall struct {
 // after the calls before it and before those after it; read-only calls run
 // concurrently. The user is asked about one call at a time. All calls are
 // announced first, in order.
-func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) {
+func (t *turn) runAll(ctx context.Context, cat *catalog, calls []llm.ToolCall) {
+	s := t.session
 	planned := make([]plannedCall, len(calls))
 	for i, c := range calls {
-		planned[i] = s.plan(ctx, info, cat, c)
+		if t.isForm(c) {
+			planned[i] = t.planForm(c)
+		} else {
+			planned[i] = s.plan(ctx, t.model.Info(), cat, c)
+		}
 		s.host.emitCall(s.ID, planned[i].call)
 	}
+	defer func() {
+		for _, p := range planned {
+			t.count(p)
+		}
+	}()
 	var running sync.WaitGroup
 	for _, p := range planned {
 		if !p.readOnly {
@@ -170,6 +317,15 @@ func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.T
 		p := byHost(func() llm.ToolResult { return s.readSkill(ctx, info, call, args) })
 		p.readOnly = false
 		return p
+	case listResourcesName:
+		return byHost(func() llm.ToolResult {
+			text, err := s.listResources(ctx, args)
+			return s.ownResult(call, text, err)
+		})
+	case readResourceName:
+		p := byHost(func() llm.ToolResult { return s.readResource(ctx, info, call, args) })
+		p.readOnly = false // the user is asked about one call at a time
+		return p
 	case callTool:
 		var err error
 		if name, args, err = wanted(args); err != nil {
@@ -182,6 +338,7 @@ func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.T
 		return byHost(func() llm.ToolResult { return s.unknown(cat, call, name) })
 	}
 	call.Server, call.Tool, call.Name, call.Title = e.server.name, e.tool.Name, name, s.host.safe(e.tool.DisplayName())
+	call.UI = s.host.viewOf(e)
 	return plannedCall{call: call, entry: e, readOnly: e.tool.Annotations.ReadOnly(), run: func() llm.ToolResult { return s.perform(ctx, info, e, call) }}
 }
 

@@ -72,6 +72,13 @@ type ToolResult struct {
 	CallID  string `json:"call_id"`
 	Parts   []Part `json:"parts"` // text, image, audio and document
 	IsError bool   `json:"is_error,omitzero"`
+
+	// Outcome is for people and not sent to a provider. It says how a call ended
+	// that IsError is set for: "failed" if the tool reports an error, "error" if
+	// the call has no result, with the Code of a JSON-RPC error, "denied" or
+	// "cancelled".
+	Outcome string `json:"outcome,omitzero"`
+	Code    int    `json:"code,omitzero"`
 }
 
 // Text returns a text part.

@@ -41,6 +41,10 @@ type Info struct {
 	Label    string     `json:"label,omitzero"`   // shown with every answer, such as "No model connected · matching keywords"
 	Limits   NameLimits `json:"limits,omitzero"`
 	Accepts  Accepts    `json:"accepts,omitzero"`
+
+	Efforts   []string `json:"efforts,omitzero"`    // efforts that the model takes; nil means that it does not think, or unknown
+	MaxOutput int      `json:"max_output,omitzero"` // longest answer in tokens; 0 means unknown
+	Prices    Prices   `json:"prices,omitzero"`     // zero means unknown
 }
 
 // String returns the name that package choose takes.
@@ -76,8 +80,14 @@ type Request struct {
 	Temperature *float64  `json:"temperature,omitzero"` // nil means the provider's default
 	ToolChoice  string    `json:"tool_choice,omitzero"` // ChoiceAuto (also ""), ChoiceNone, ChoiceRequired, or the name of a tool
 	Stop        []string  `json:"stop,omitzero"`        // texts that end the answer; the Responses API ignores them
-	Effort      string    `json:"effort,omitzero"`      // how much to think: "none", "low", "medium", "high"; "" means the provider's default
+	Effort      string    `json:"effort,omitzero"`      // how much to think: EffortAuto, EffortNone or another such as "low" or "high"; "" means the provider's default
 }
+
+// Values of Request.Effort with a meaning of their own.
+const (
+	EffortAuto = "auto" // think as much as the provider decides, and return the thinking
+	EffortNone = "none" // do not think
+)
 
 // Values of Request.ToolChoice besides the name of a tool.
 const (

@@ -25,7 +25,9 @@ const (
 // A Book decides which calls are allowed and stores the answers of the user. It
 // is safe for concurrent use.
 type Book struct {
-	settings config.Settings
+	everywhere config.Settings // with the rules for all folders
+
+	settings config.Settings // in the folder where the host works
 	project  config.Settings // the settings for servers of projects
 	file     string          // where answers are saved; empty: nowhere
 
@@ -36,7 +38,9 @@ type Book struct {
 	kept     records
 	stamp    fs.FileInfo                // of the file when kept was read; nil if there was none
 	stale    bool                       // the file must be read again
+	folder   string                     // where the host works; empty: unknown
 	sessions map[string]map[string]bool // session -> server and tool
+	patterns map[string][]sessionRule   // server and tool -> what sessions allow
 	servers  map[string]Identity        // of each server now
 	projects map[string]bool            // servers of a project's file
 	refused  map[string]json.RawMessage // suspicious definitions that the user denied, by server and tool
@@ -53,6 +57,8 @@ type record struct {
 	Tool   string `json:"tool"`
 	// Answer is always or never; empty if only the definition is known.
 	Answer string `json:"answer,omitzero"`
+	// Rules are patterns of calls that are allowed.
+	Rules []Rule `json:"rules,omitzero"`
 	// Definition is what the user has seen and approved.
 	Definition json.RawMessage `json:"definition,omitzero"`
 	// Identity is that of the server then. Nil in files of older versions, whose
@@ -76,7 +82,8 @@ type Verdict struct {
 // Open reads the book in a file, which need not exist. A book with an empty file
 // name is not saved.
 func Open(file string, s config.Settings) (*Book, error) {
-	b := &Book{settings: s, project: s.ForProject(), projects: map[string]bool{}, file: file, kept: records{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
+	b := &Book{everywhere: s, projects: map[string]bool{}, file: file, kept: records{}, sessions: map[string]map[string]bool{}, patterns: map[string][]sessionRule{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
+	b.SetFolder("")
 	return b, b.load()
 }
 
@@ -120,6 +127,7 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 	known := b.kept[key(server, tool.Name)]
 	is := b.servers[server]
 	inSession := b.sessions[session][key(server, tool.Name)]
+	pattern := b.patternFor(known, key(server, tool.Name), session, args)
 	b.mu.Unlock()
 	v.First = known.Definition == nil
 	v.Changes = known.changes(is, tool)
@@ -138,6 +146,8 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 		v.Effect, v.Why = config.Allow, "Always allowed"
 	case inSession:
 		v.Effect, v.Why = config.Allow, "Allowed for this session"
+	case pattern != "":
+		v.Effect, v.Why = config.Allow, pattern
 	case effect == config.Allow && rule != nil:
 		v.Effect, v.Why = config.Allow, "Allowed by "+ruleText(rule)
 	case trusts(settings, server) && tool.Annotations.ReadOnly():
@@ -231,10 +241,12 @@ func (b *Book) approve(server string, tool *mcp.Tool, answer string) error {
 	return b.update(func(all records) {
 		r := all[key(server, tool.Name)]
 		switch {
+		case answer == Always && len(r.changes(is, tool)) > 0:
+			r.Answer, r.Rules = Always, nil
 		case answer == Always:
 			r.Answer = Always
 		case answer != "" && len(r.changes(is, tool)) > 0:
-			r.Answer = ""
+			r.Answer, r.Rules = "", nil
 		}
 		all.approve(r, server, tool, is)
 	})
@@ -253,6 +265,7 @@ func (b *Book) seen(server string, tool *mcp.Tool, answered bool) Identity {
 		for _, allowed := range b.sessions {
 			delete(allowed, k)
 		}
+		delete(b.patterns, k)
 	}
 	return is
 }
@@ -302,6 +315,7 @@ func (b *Book) Forget(server, tool string) error {
 	for _, allowed := range b.sessions {
 		maps.DeleteFunc(allowed, func(k string, _ bool) bool { return about(k) })
 	}
+	maps.DeleteFunc(b.patterns, func(k string, _ []sessionRule) bool { return about(k) })
 	b.mu.Unlock()
 	return b.update(func(all records) {
 		maps.DeleteFunc(all, func(k string, _ record) bool { return about(k) })

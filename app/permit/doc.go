@@ -15,6 +15,7 @@
 //	changed since approved    ask, with the changes
 //	ask rule                  ask
 //	always allow, session     yes
+//	allowed pattern           yes, if the call matches it
 //	allow rule                yes
 //	trusted and read-only     yes
 //	otherwise                 ask

@@ -101,6 +101,7 @@ func (b *Book) replace(all records, stamp fs.FileInfo) {
 		for _, allowed := range b.sessions {
 			delete(allowed, k)
 		}
+		delete(b.patterns, k)
 	}
 	b.kept, b.stamp, b.stale = all, stamp, false
 }
@@ -211,5 +212,5 @@ func (all records) join(other records) (added int, contradict bool) {
 }
 
 func (r record) equal(o record) bool {
-	return r.Answer == o.Answer && string(r.Definition) == string(o.Definition) && maps.Equal(r.Identity, o.Identity)
+	return r.Answer == o.Answer && slices.EqualFunc(r.Rules, o.Rules, Rule.equal) && string(r.Definition) == string(o.Definition) && maps.Equal(r.Identity, o.Identity)
 }

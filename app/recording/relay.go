@@ -115,6 +115,13 @@ func Receive(ctx context.Context, socket string, l *wirelog.Log) error {
 	}
 }
 
+// TapConnected and TapEnded are the events with which the log shows that a host
+// runs a server through tenon tap, and that it has ended.
+const (
+	TapConnected = "tenon tap is connected"
+	TapEnded     = "tenon tap has ended"
+)
+
 // receive adds one relay's messages, until an invalid one.
 func receive(r io.Reader, l *wirelog.Log) {
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -124,11 +131,11 @@ func receive(r io.Reader, l *wirelog.Log) {
 		return
 	}
 	wire := l.Wire(first.Server)
-	wire.Event("tenon tap is connected")
+	wire.Event(TapConnected)
 	for {
 		var m relayed
 		if dec.Decode(&m) != nil {
-			wire.Event("tenon tap has ended")
+			wire.Event(TapEnded)
 			return
 		}
 		wire.Add(speccheck.Message{At: m.At, Dir: m.Dir, Kind: m.Kind, Frame: m.Frame})

@@ -19,14 +19,15 @@ var content embed.FS
 
 // A Place has the paths of the samples.
 type Place struct {
-	Vault string // Markdown notes
-	Files string // a folder of files
-	Shop  string // a SQLite file
+	Vault  string // Markdown notes
+	Files  string // a folder of files
+	Shop   string // a SQLite file
+	Orders string // a SQLite file that the order service makes
 }
 
 // Fill creates the samples in a folder, unless they exist.
 func Fill(dir string) (Place, error) {
-	p := Place{Vault: filepath.Join(dir, "vault"), Files: filepath.Join(dir, "files"), Shop: filepath.Join(dir, "shop.db")}
+	p := Place{Vault: filepath.Join(dir, "vault"), Files: filepath.Join(dir, "files"), Shop: filepath.Join(dir, "shop.db"), Orders: filepath.Join(dir, "orders.db")}
 	for name, to := range map[string]string{"vault": p.Vault, "files": p.Files} {
 		if err := copyTree(name, to); err != nil {
 			return p, fmt.Errorf("the samples could not be put into %s: %w", dir, err)
@@ -64,10 +65,6 @@ func makeShop(file string) error {
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	script, err := content.ReadFile("shop.sql")
-	if err != nil {
-		return err
-	}
 	beside := file + ".new"
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -76,9 +73,18 @@ func makeShop(file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(string(script))
+	_, err = db.Exec(ShopScript())
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
 	return os.Rename(beside, file)
+}
+
+// ShopScript returns the SQL that creates the sample shop in an empty database.
+func ShopScript() string {
+	script, err := content.ReadFile("shop.sql")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(script)
 }

@@ -3,6 +3,7 @@ package speccheck
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -23,6 +24,7 @@ type Conversation struct {
 	tokens    map[string]*Request // by progress token
 	known     facts
 	opened    []*Request // opened by the latest frame
+	ended     []Ended    // ended by the latest frame
 	joined    *Request   // the request of the latest frame
 	got       members    // of the latest message
 	judging   bool
@@ -62,6 +64,10 @@ type Request struct {
 // maxOpen bounds the open requests that are tracked.
 const maxOpen = 10_000
 
+// Ended returns the requests that the latest frame ended. The slice is valid until
+// the next call of Follow.
+func (t *Conversation) Ended() []Ended { return t.ended }
+
 // Related returns the request that the latest message belongs to, or nil.
 func (t *Conversation) Related() *Request { return t.joined }
 
@@ -91,7 +97,7 @@ func (t *Conversation) Follow(m *Message, r *Frame, judge bool) []*Request {
 		t.open[0], t.open[1] = map[string]*Request{}, map[string]*Request{}
 		t.tokens = map[string]*Request{}
 	}
-	t.opened, t.joined, t.judging = t.opened[:0], nil, judge
+	t.opened, t.ended, t.joined, t.judging = t.opened[:0], t.ended[:0], nil, judge
 	m.Kind = r.Kind()
 	m.Revision, m.Era = t.Revision()
 	switch m.Kind {
@@ -102,6 +108,7 @@ func (t *Conversation) Follow(m *Message, r *Frame, judge bool) []*Request {
 		m.ShapeChecked = !judge
 		t.checkBatch(m, r.Batch)
 		t.followBatch(m, r.Batch)
+		m.Ends = slices.Clone(t.ended)
 	default:
 		t.followOne(m, &r.Message)
 	}
@@ -227,6 +234,8 @@ func (t *Conversation) response(m *Message, j *jsonrpc.Message) {
 	t.joined = o
 	m.Joins, m.Method, m.Tool, m.Revision, m.Era = o.Seq, o.method, o.tool, o.rev, o.era
 	m.Duration = m.At.Sub(o.at)
+	m.Outcome, m.Code = t.outcome(m, j)
+	t.end(m, o)
 	defer t.forget(other, o.key, o)
 	if j.Result != nil && m.Method == mcp.MethodInitialize {
 		t.agree(m, o)
@@ -235,6 +244,29 @@ func (t *Conversation) response(m *Message, j *jsonrpc.Message) {
 	if j.Result != nil {
 		t.known.learn(o, &t.got)
 	}
+}
+
+// outcome returns how a response ends its request.
+func (t *Conversation) outcome(m *Message, j *jsonrpc.Message) (Outcome, int) {
+	switch {
+	case j.Error != nil:
+		return OutcomeError, int(j.Error.Code)
+	case m.Method == mcp.MethodToolsCall && string(t.got.isError) == "true":
+		return OutcomeFailed, 0
+	case rawjson.EqualString(t.got.resultType, "input_required"):
+		return OutcomeInput, 0
+	}
+	return OutcomeOK, 0
+}
+
+// end records that a message ends a request. What was cancelled stays so, also if
+// a response arrives.
+func (t *Conversation) end(m *Message, o *Request) {
+	e := Ended{Seq: o.Seq, Outcome: m.Outcome, Code: m.Code, Took: m.At.Sub(o.at)}
+	if o.cancelled && m.Outcome != OutcomeCancelled {
+		e.Outcome, e.Code = OutcomeCancelled, 0
+	}
+	t.ended = append(t.ended, e)
 }
 
 // agree handles the result of initialize.
@@ -280,11 +312,17 @@ func (t *Conversation) cancel(m *Message) *Request {
 			o = nil
 		}
 	}
-	if o == nil {
+	open := o != nil
+	if !open {
 		o = t.history[side(m.Dir)].find(key)
 	}
-	if o != nil {
-		o.cancelled = true
+	if o == nil {
+		return nil
+	}
+	o.cancelled = true
+	if open {
+		m.Outcome = OutcomeCancelled
+		t.end(m, o)
 	}
 	return o
 }
@@ -374,11 +412,17 @@ func Check(ms []Message) []Message {
 	answered := map[uint64]int{}
 	for i, m := range ms {
 		m.Problems, m.Joins, m.AnsweredBy, m.Duration = nil, 0, 0, 0
+		m.Outcome, m.Code, m.Took, m.Ends = "", 0, 0, nil
 		m.Size = max(m.Size, len(m.Frame))
 		m.Seq = cmp.Or(m.Seq, uint64(i+1))
 		follow(&t, &m)
 		out[i] = m
 		answered[m.Seq] = i
+		for _, e := range t.Ended() {
+			if j, ok := answered[e.Seq]; ok {
+				out[j].Outcome, out[j].Code, out[j].Took = e.Outcome, e.Code, e.Took
+			}
+		}
 		if j, ok := answered[m.Joins]; ok && (m.Kind == KindResponse || m.Kind == KindError) {
 			out[j].AnsweredBy = m.Seq
 		}

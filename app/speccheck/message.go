@@ -78,6 +78,17 @@ type Message struct {
 	// Duration is the time between a response and its request.
 	Duration time.Duration
 
+	// Outcome is how a request ended, empty while it is open, and of a message
+	// that ends a request, how it does. Code is the code of a JSON-RPC error,
+	// or the status if Outcome is OutcomeHTTP. Took is the time that an ended
+	// request was open. Copies of the message are not updated.
+	Outcome Outcome
+	Code    int
+	Took    time.Duration
+
+	// Ends are the requests that a batch ends.
+	Ends []Ended
+
 	// HTTP is the exchange that carried the message; nil on other transports
 	// and until its headers are known.
 	HTTP *HTTP
@@ -88,6 +99,37 @@ type Message struct {
 	// ShapeChecked reports that Problems includes the result of [CheckShape],
 	// or that the message has no shape to check.
 	ShapeChecked bool
+}
+
+// An Outcome is how a request ended.
+type Outcome string
+
+// The outcomes. OutcomeFailed is a result with isError, OutcomeInput one that
+// requires input, OutcomeHTTP an exchange that failed without a response, and
+// OutcomeLost a stream that ended without one.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeInput     Outcome = "input"
+	OutcomeError     Outcome = "error"
+	OutcomeCancelled Outcome = "cancelled"
+	OutcomeHTTP      Outcome = "http"
+	OutcomeLost      Outcome = "lost"
+)
+
+// Failed reports whether the request failed: it ended with an error, with a
+// result that has isError, or without a response. One that was cancelled, or that
+// requires input, did not fail.
+func (o Outcome) Failed() bool {
+	return o == OutcomeFailed || o == OutcomeError || o == OutcomeHTTP || o == OutcomeLost
+}
+
+// An Ended is the end of a request.
+type Ended struct {
+	Seq     uint64 // of the request
+	Outcome Outcome
+	Code    int
+	Took    time.Duration
 }
 
 // HTTP is one HTTP exchange. URL and headers are redacted.

@@ -196,6 +196,9 @@ func (c *card) full(width int, th *theme) []string {
 	if args := compact(c.call.Arguments); args != "" && args != "{}" {
 		add("arguments", structured(c.call.Arguments, room, th.color))
 	}
+	if c.call.Proposed != nil {
+		add("arguments that the model wanted", structured(c.call.Proposed, room, th.color))
+	}
 	switch {
 	case c.call.Phase == host.CallRunning:
 		add("progress", []string{c.progress()})

@@ -70,6 +70,7 @@ func commands() []command {
 		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "always deny a tool and hide it from the model", run: runDeny},
 		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "forget your decision about a tool", run: runForget},
 		{name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
+		{name: "effort", args: "[level]", words: []string{"effort"}, about: "show or choose how much the model thinks", run: runEffort},
 		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or resume one", run: runSessions},
 		{name: "new", about: "start a new session", run: runNew},
 		{name: "undo", about: "remove the last turn", run: runUndo},

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
@@ -121,6 +123,7 @@ type listItem struct {
 	value string
 	text  string
 	about string
+	off   bool // cannot be chosen; about says why
 }
 
 func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
@@ -128,13 +131,7 @@ func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (ou
 		return outcome{}, errors.New("the model cannot be changed here")
 	}
 	if len(words) == 0 {
-		a := outcome{list: "models"}
-		if t.o.Models != nil {
-			for _, n := range t.o.Models(ctx) {
-				a.items = append(a.items, listItem{value: n, text: line(n)})
-			}
-		}
-		return a, nil
+		return t.offered(ctx), nil
 	}
 	m, why, err := t.o.Choose(ctx, words[0])
 	if err != nil {
@@ -142,6 +139,69 @@ func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (ou
 	}
 	t.w.Host.SetModel(m)
 	return outcome{notes: []string{"Model: " + modelLabel(m) + ": " + why}}, nil
+}
+
+func runEffort(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
+	var info llm.Info
+	if m := t.w.Host.Model(); m != nil {
+		info = m.Info()
+	}
+	takes := "it is not known whether " + line(info.String()) + " thinks"
+	if len(info.Efforts) > 0 {
+		takes = line(info.String()) + " takes " + line(strings.Join(info.Efforts, ", "))
+	}
+	if len(words) == 0 {
+		return outcome{notes: []string{"Effort: " + t.w.Host.Effort() + "; " + takes}}, nil
+	}
+	effort, err := config.ParseEffort(words[0])
+	if err != nil {
+		return outcome{}, fmt.Errorf("the effort %w", err)
+	}
+	t.w.Host.SetEffort(effort)
+	note := "Effort: " + effort
+	if effort != config.EffortAuto && effort != config.EffortNone && !slices.Contains(info.Efforts, effort) {
+		note += "; " + takes
+	}
+	return outcome{notes: []string{note}}, nil
+}
+
+// offered returns the list of models, the current one first, and after them the
+// providers that cannot be used.
+func (t *talk) offered(ctx context.Context) outcome {
+	a := outcome{list: "models"}
+	current := ""
+	if m := t.w.Host.Model(); m != nil {
+		current = m.Info().String()
+	}
+	switch {
+	case t.o.Offers != nil:
+		for _, o := range t.o.Offers(ctx) {
+			item := listItem{value: o.Name, text: line(o.Name), about: line(o.About)}
+			if o.Why != "" {
+				item = listItem{text: line(o.Name), about: line(o.Why), off: true}
+			}
+			if o.Name == current {
+				item.about = "current · " + item.about
+			}
+			a.items = append(a.items, item)
+		}
+	case t.o.Models != nil:
+		for _, n := range t.o.Models(ctx) {
+			a.items = append(a.items, listItem{value: n, text: line(n)})
+		}
+	}
+	slices.SortStableFunc(a.items, func(x, y listItem) int {
+		switch {
+		case x.value == y.value:
+			return 0
+		case x.value == current && current != "":
+			return -1
+		case y.value == current && current != "":
+			return 1
+		}
+		return 0
+	})
+	return a
 }
 
 // modelLabel returns a model's name and its warning.

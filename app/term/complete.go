@@ -2,12 +2,16 @@ package term
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/args"
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/repl"
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -41,7 +45,7 @@ func (t *talk) complete(ctx context.Context, text string, at int) completion {
 	case from == 0 && strings.HasPrefix(word, "/"):
 		c.choices = t.completeCommand(ctx, word)
 	case strings.HasPrefix(word, "@"):
-		c.choices = t.completeResource(ctx, word, "@")
+		c.choices = append(t.completeResource(ctx, word, "@"), completeFile(strings.TrimPrefix(word, "@"), "@")...)
 	case strings.HasPrefix(text, "/"):
 		c.choices = t.completeArgument(ctx, text[:from], word)
 	}
@@ -96,6 +100,49 @@ func (t *talk) completeResource(ctx context.Context, word, before string) []choi
 	}
 	return t.completeURI(ctx, server, uri, before+server+":")
 }
+
+// completeFile completes the path of a file or folder. Names that begin with a dot
+// are candidates only after a dot.
+func completeFile(word, before string) (all []choice) {
+	dir, name := filepath.Split(word)
+	at := dir
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil
+		}
+		at = filepath.Join(home, rest)
+	}
+	if at == "" {
+		at = "."
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(mostEntries) // of a folder with more, some
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		n := e.Name()
+		if !strings.HasPrefix(n, name) || strings.HasPrefix(n, ".") && !strings.HasPrefix(name, ".") || visible.Line(n) != n || strings.Contains(n, `"`) {
+			continue
+		}
+		path := dir + n
+		switch {
+		case e.IsDir():
+			all = append(all, choice{word: before + path + "/", open: true})
+		case strings.ContainsAny(path, " \t"):
+			all = append(all, choice{word: before + `"` + path + `"`})
+		default:
+			all = append(all, choice{word: before + path})
+		}
+	}
+	return all
+}
+
+// mostEntries bounds the entries of a folder that are looked at.
+const mostEntries = 2000
 
 func (t *talk) completeURI(ctx context.Context, server, uri, before string) []choice {
 	has, err := t.list(ctx, server)
@@ -162,6 +209,8 @@ func (t *talk) completeArgument(ctx context.Context, before, word string) []choi
 		if t.o.Models != nil {
 			return matching(t.o.Models(ctx), word)
 		}
+	case "effort":
+		return matching(config.Efforts, word)
 	case "session":
 		return t.completeSession(word)
 	case "taskaction":

@@ -2,7 +2,6 @@ package term
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -103,56 +102,6 @@ func (p *textPane) key(stroke, _ string) (tea.Cmd, bool) {
 		p.top = p.total
 	}
 	p.top = max(0, min(p.top, p.total-p.seen))
-	return nil, false
-}
-
-// A choicePane is a list to choose from.
-type choicePane struct {
-	list
-	name   string
-	empty  string
-	items  []listItem
-	seen   int
-	chosen func(value string) tea.Cmd
-}
-
-func (p *choicePane) title() string { return p.name }
-func (p *choicePane) keys() string  { return "↑↓ select · enter confirm · esc close" }
-
-func (p *choicePane) view(width, height int, th *theme) []string {
-	p.seen = height
-	if len(p.items) == 0 {
-		return wrap(p.empty, width)
-	}
-	from, to := p.window(len(p.items), height)
-	var out []string
-	for i := from; i < to; i++ {
-		text := cut(p.items[i].text, max(10, width-2-columns(p.items[i].about)-2))
-		row := " " + text
-		if p.items[i].about != "" {
-			gap := max(2, width-1-columns(row)-columns(p.items[i].about))
-			row += strings.Repeat(" ", gap) + p.items[i].about
-		}
-		row = pad(row, width)
-		if i == p.at {
-			row = th.pick.Render("▶" + strings.TrimPrefix(row, " "))
-		}
-		out = append(out, row)
-	}
-	return out
-}
-
-func (p *choicePane) key(stroke, _ string) (tea.Cmd, bool) {
-	switch stroke {
-	case "esc", "q":
-		return nil, true
-	case "enter":
-		if len(p.items) > 0 {
-			return p.chosen(p.items[p.at].value), true
-		}
-		return nil, true
-	}
-	p.list.key(stroke, len(p.items), p.seen)
 	return nil, false
 }
 

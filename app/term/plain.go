@@ -164,7 +164,11 @@ func (p *plain) command(f func(ctx context.Context, out *show.Printer) (outcome,
 		p.say("(none)")
 	}
 	for _, i := range a.items {
-		p.say(strings.TrimSpace(i.value + "  " + strings.TrimPrefix(i.text, i.value) + "  " + i.about))
+		about := i.about
+		if i.off {
+			about = "(not available: " + about + ")"
+		}
+		p.say(strings.TrimSpace(i.value + "  " + strings.TrimPrefix(i.text, i.value) + "  " + about))
 	}
 	if a.session && err == nil {
 		p.say("Session: " + p.t.now().ID)

@@ -73,16 +73,19 @@ func (p *plain) askForm(q *question) host.Reply {
 func (q *question) words() (all map[string]string, text, no string) {
 	switch q.ask.Kind {
 	case host.AskApproval:
-		if q.ask.EachTime {
-			return map[string]string{"once": "once", "deny": "deny", "never": "never", "allow once": "once", "always deny": "never"}, "Allow once, Deny, Always deny", "deny"
+		all, labels := map[string]string{"never": "never"}, []string{}
+		for _, o := range q.approvalOptions() {
+			if host := o.action; host != doReason && host != doChange && host != doSimilar {
+				all[host], all[strings.ToLower(o.label)] = host, host
+				labels = append(labels, o.label)
+			}
 		}
-		return map[string]string{"once": "once", "session": "session", "always": "always", "deny": "deny", "never": "never",
-			"allow once": "once", "allow for this session": "session", "always allow": "always", "always deny": "never"}, "Allow once, Allow for this session, Always allow, Deny, Always deny", "deny"
+		return all, strings.Join(labels, ", ") + q.alsoWritten(), "deny"
 	case host.AskFlow:
 		if q.ask.EachTime {
-			return map[string]string{"once": "once", "deny": "deny", "allow once": "once"}, "Allow once, Deny", "deny"
+			return map[string]string{"once": "once", "deny": "deny", "allow once": "once"}, "Allow once, Deny" + q.alsoWritten(), "deny"
 		}
-		return map[string]string{"once": "once", "session": "session", "deny": "deny", "allow once": "once", "allow for this session": "session"}, "Allow once, Allow for this session, Deny", "deny"
+		return map[string]string{"once": "once", "session": "session", "deny": "deny", "allow once": "once", "allow for this session": "session"}, "Allow once, Allow for this session, Deny" + q.alsoWritten(), "deny"
 	case host.AskURL:
 		return map[string]string{"opened": "accept", "decline": "decline", "cancel": "cancel", "mute": "mute"}, "opened, decline, cancel, mute", "cancel"
 	}
@@ -90,6 +93,33 @@ func (q *question) words() (all map[string]string, text, no string) {
 		return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute, or = and other text to send instead", "decline"
 	}
 	return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute", "decline"
+}
+
+// alsoWritten names the answers that have a text of the user.
+func (q *question) alsoWritten() string {
+	text := ""
+	for _, o := range q.options() {
+		switch o.action {
+		case doReason:
+			text += ", Deny because …"
+		case doChange:
+			text += ", or = and other arguments as JSON"
+		}
+	}
+	return text
+}
+
+// writtenReply returns the reply of a line that has a text of the user.
+func (q *question) writtenReply(typed string) (r host.Reply, ok bool) {
+	also := q.alsoWritten()
+	const because = "deny because "
+	if len(typed) > len(because) && strings.EqualFold(typed[:len(because)], because) && strings.Contains(also, "because") {
+		return host.Reply{Action: "deny", Reason: typed[len(because):]}, true
+	}
+	if other, is := strings.CutPrefix(typed, "="); is && strings.Contains(also, "=") {
+		return host.Reply{Action: "once", Arguments: json.RawMessage(strings.TrimSpace(other))}, true
+	}
+	return host.Reply{}, false
 }
 
 // keepAhead keeps lines typed before a question for the prompt after it: they do
@@ -127,6 +157,9 @@ func (p *plain) askWord(q *question) host.Reply {
 				continue
 			}
 			return host.Reply{Action: "accept", Content: json.RawMessage(content)}
+		}
+		if r, ok := q.writtenReply(typed); ok {
+			return r
 		}
 		if action := all[strings.ToLower(typed)]; action != "" {
 			return host.Reply{Action: action}

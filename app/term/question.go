@@ -1,9 +1,13 @@
 package term
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/permit"
@@ -21,8 +25,15 @@ type question struct {
 	inside bool       // keys go to the fields or the draft instead of the options
 	ready  bool       // form: the fields are filled in
 	sheet  *sheetView // form
-	edit   *editor    // sampling: the draft, while it is being changed
+	edit   *editor    // what is being written; nil: nothing
+	write  string     // doEdit: the draft (sampling); doReason, doChange (approval, flow)
 	wrong  string     // why an answer was not accepted
+
+	similar bool             // approval: the options are the proposals
+	chosen  *permit.Proposal // the proposal whose scope is asked for; nil with scope: all calls
+	scope   bool             // the options are scopes
+
+	changed json.RawMessage // approval: the arguments as the user changed them; nil: not changed
 }
 
 func newQuestion(a host.Ask) *question {
@@ -62,6 +73,9 @@ func (q *question) title() string {
 
 // body returns the question. cursor is a line that must be visible; -1: any.
 func (q *question) body(width int, th *theme) (lines []string, cursor int) {
+	if q.edit != nil && q.write != doEdit {
+		return q.written(width, th)
+	}
 	cursor = -1
 	switch q.ask.Kind {
 	case host.AskApproval:
@@ -89,6 +103,22 @@ func (q *question) body(width int, th *theme) (lines []string, cursor int) {
 		}
 	}
 	return lines, cursor
+}
+
+// written returns the text that the user writes into the question, in place of its
+// body: changed arguments, or a reason below the arguments.
+func (q *question) written(width int, th *theme) (lines []string, cursor int) {
+	label := "The arguments of this call, as JSON:"
+	if q.write == doReason {
+		label = "Why? The model gets this text:"
+		lines = q.call(width, th)
+	}
+	lines = append(lines, th.dim.Render(cut(label, width)))
+	if q.wrong != "" {
+		lines = append(lines, styled(wrap(visible.Text(q.wrong), width), "", th.bad.Render)...)
+	}
+	rows, _, y := q.edit.rows(width-2, 1000)
+	return append(lines, indented(rows, "> ", "> ")...), len(lines) + y
 }
 
 // secretWarning warns of fields that seem to ask for secrets.
@@ -142,6 +172,14 @@ const (
 	doFill = "fill" // go to the fields of a form
 	doOpen = "open" // open the page
 	doEdit = "edit" // change the draft
+
+	doReason = "reason" // write why the call is denied
+	doChange = "change" // change the arguments
+	doRevert = "revert" // take the model's arguments again
+
+	doSimilar = "similar" // list the proposals
+	doPropose = "propose" // and an index: choose a proposal
+	doBack    = "back"    // go back to the answers
 )
 
 // options returns the answers that a question accepts.
@@ -149,15 +187,12 @@ func (q *question) options() []option {
 	mute := option{"mute", "Mute " + cut(line(q.ask.Server), 20)}
 	switch q.ask.Kind {
 	case host.AskApproval:
-		if q.ask.EachTime {
-			return []option{{"once", "Allow once"}, {"deny", "Deny"}, {"never", "Always deny"}}
-		}
-		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"always", "Always allow"}, {"deny", "Deny"}, {"never", "Always deny"}}
+		return q.approvalOptions()
 	case host.AskFlow:
 		if q.ask.EachTime {
-			return []option{{"once", "Allow once"}, {"deny", "Deny"}}
+			return []option{{"once", "Allow once"}, {"deny", "Deny"}, {doReason, "Deny because…"}}
 		}
-		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"deny", "Deny"}}
+		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"deny", "Deny"}, {doReason, "Deny because…"}}
 	case host.AskForm:
 		all := []option{{doFill, "Fill in"}, {"decline", "Decline"}, {"cancel", "Cancel"}, mute}
 		switch {
@@ -178,6 +213,66 @@ func (q *question) options() []option {
 	}
 	return nil
 }
+
+// approvalOptions returns the answers about a call. Changed arguments count for
+// this call only, and a view gets no reason.
+func (q *question) approvalOptions() []option {
+	if q.similar {
+		return q.similarOptions()
+	}
+	denials := []option{{"deny", "Deny"}, {doReason, "Deny because…"}}
+	if q.ask.Call != nil && q.ask.Call.View != "" {
+		denials = denials[:1]
+	}
+	if q.changed != nil {
+		return append([]option{{"once", "Allow once as changed"}, {doChange, "Edit again…"}, {doRevert, "Undo the changes"}}, denials...)
+	}
+	all := []option{{"once", "Allow once"}}
+	if !q.ask.EachTime {
+		all = append(all, option{"session", "Allow for this session"}, option{"always", "Always allow"})
+	}
+	all = append(append(all, denials...), option{"never", "Always deny"})
+	if len(q.ask.Proposals) > 0 || q.ask.Folder != "" {
+		all = append(all, option{doSimilar, "Allow similar…"})
+	}
+	if !q.ask.Skill {
+		all = append(all, option{doChange, "Edit…"})
+	}
+	return all
+}
+
+// similarOptions returns the proposals, and then the scopes of the chosen one.
+func (q *question) similarOptions() []option {
+	var all []option
+	if !q.scope {
+		for i, p := range q.ask.Proposals {
+			all = append(all, option{doPropose + strconv.Itoa(i), upper(line(p.Label))})
+		}
+		if q.ask.Folder != "" {
+			all = append(all, option{doPropose, "All calls in this project"})
+		}
+		return append(all, option{doBack, "Back"})
+	}
+	if q.chosen != nil {
+		all = append(all, option{"session", "For this session"})
+	}
+	if q.ask.Folder != "" {
+		all = append(all, option{"project", "For the project " + line(q.ask.Folder)})
+	}
+	if q.chosen != nil {
+		all = append(all, option{"always", "Always"})
+	}
+	return append(all, option{doBack, "Back"})
+}
+
+// upper returns a text that begins with a capital letter.
+func upper(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// leaveSimilar goes back to the answers. Nothing is picked.
+func (q *question) leaveSimilar() { q.similar, q.scope, q.chosen, q.picked = false, false, nil, -1 }
 
 // pick moves to the next or previous option; if none is picked, to the first or
 // last.
@@ -222,7 +317,11 @@ func (q *question) foot(width int, th *theme, focused, empty bool) []string {
 	help := "→ ← select · enter · ctrl+o all · esc"
 	switch {
 	case focused && q.edit != nil && q.inside:
-		return wrap("ctrl+s send this instead · esc back", width)
+		return wrap(map[string]string{
+			doEdit:   "ctrl+s send this instead · esc back",
+			doReason: "enter deny, and tell the model why · esc back",
+			doChange: "ctrl+s use these arguments · esc back",
+		}[q.write], width)
 	case focused && q.inside:
 		return wrap("enter next · ctrl+s send · ctrl+x decline · esc back", width)
 	case !focused && empty:

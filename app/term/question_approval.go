@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
@@ -16,6 +17,13 @@ import (
 // the reason of the question, and the tool's definition.
 func (q *question) approval(width int, th *theme) []string {
 	var out []string
+	if q.scope {
+		label := "all calls in this project"
+		if q.chosen != nil {
+			label = line(q.chosen.Label)
+		}
+		out = append(out, styled(wrap("Allow "+callName(q.ask.Call)+" "+label+":", width), "", th.warn.Render)...)
+	}
 	for _, w := range q.ask.Warnings {
 		for _, l := range wrap("! "+line(w), width) {
 			out = append(out, th.loud.Render(l))
@@ -34,6 +42,9 @@ func (q *question) approval(width int, th *theme) []string {
 	out = append(out, q.changes(width, th)...)
 	for _, l := range wrap(line(q.ask.Message), width) {
 		out = append(out, th.dim.Render(l))
+	}
+	if n := q.ask.Repeat; n > 0 {
+		out = append(out, th.warn.Render(cut(fmt.Sprintf("You were asked about the same call %s before in this turn.", count(n, "time", "times")), width)))
 	}
 	if q.ask.Tool != nil && (q.ask.First || len(q.ask.Changes) > 0) {
 		label := "First use. " + line(q.ask.Server) + " describes it:"
@@ -135,13 +146,17 @@ func (q *question) call(width int, th *theme) []string {
 		}
 		out = append(out, indented(where, th.dim.Render("on")+" ", "   ")...)
 	}
-	if !rawjson.IsObject(bytes.TrimSpace(c.Arguments)) {
-		if len(bytes.TrimSpace(c.Arguments)) == 0 {
+	if q.changed != nil {
+		out = append(out, th.warn.Render(cut("You changed the arguments:", width)))
+	}
+	arguments := bytes.TrimSpace(q.arguments())
+	if !rawjson.IsObject(arguments) {
+		if len(arguments) == 0 {
 			return append(out, "no arguments")
 		}
-		return append(out, q.folded(visible.Text(string(c.Arguments)), width, 3)...)
+		return append(out, q.folded(visible.Text(string(arguments)), width, 3)...)
 	}
-	all := argumentsOf(c.Arguments)
+	all := argumentsOf(arguments)
 	if len(all) == 0 {
 		return append(out, "no arguments")
 	}
@@ -192,7 +207,7 @@ func argumentsOf(raw json.RawMessage) []argument {
 		if !ok {
 			text = compact(slices.Clone(o.Value))
 		}
-		all = append(all, argument{name, visible.Text(text), isTarget(name)})
+		all = append(all, argument{name, visible.Text(text), permit.IsTarget(name)})
 	}
 	rank := func(a argument) int {
 		switch {
@@ -205,33 +220,6 @@ func argumentsOf(raw json.RawMessage) []argument {
 	}
 	slices.SortStableFunc(all, func(a, b argument) int { return rank(a) - rank(b) })
 	return all
-}
-
-// targets are words in names of arguments that say what a call acts on.
-var targets = []string{"path", "paths", "file", "files", "filename", "dir", "directory", "folder", "root", "source", "src", "destination", "dest", "dst",
-	"target", "from", "to", "cc", "bcc", "uri", "url", "host", "address", "recipient", "recipients", "email", "channel", "user", "account", "repo", "repository",
-	"branch", "database", "db", "table", "command", "cmd", "sql", "query", "script", "code", "id", "key", "name"}
-
-// isTarget reports whether an argument of this name says what a call acts on.
-func isTarget(name string) bool {
-	var word strings.Builder
-	found := false
-	end := func() {
-		found = found || slices.Contains(targets, strings.ToLower(word.String()))
-		word.Reset()
-	}
-	for _, r := range name {
-		switch {
-		case r == '_' || r == '-' || r == '.' || r == ' ':
-			end()
-			continue
-		case r >= 'A' && r <= 'Z' && word.Len() > 0:
-			end()
-		}
-		word.WriteRune(r)
-	}
-	end()
-	return found
 }
 
 // folded wraps a text into at most most rows, and says how much is left out.

@@ -1,11 +1,17 @@
 package term
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -40,7 +46,8 @@ func (s *screen) goToQuestion() tea.Cmd {
 func (s *screen) leaveQuestion() {
 	s.focused = false
 	if len(s.questions) > 0 {
-		s.questions[0].picked, s.questions[0].inside = -1, false
+		s.questions[0].inside = false
+		s.questions[0].leaveSimilar()
 	}
 }
 
@@ -53,7 +60,7 @@ func (s *screen) questionKey(stroke, text string) tea.Cmd {
 	}
 	switch {
 	case q.inside && q.edit != nil:
-		return s.draftKey(q, stroke, text)
+		return s.writeKey(q, stroke, text)
 	case q.inside:
 		return s.formKey(q, stroke, text)
 	}
@@ -67,6 +74,10 @@ func (s *screen) questionKey(stroke, text string) tea.Cmd {
 	case "down":
 		q.scroll++ // the view bounds it
 	case "esc":
+		if q.similar {
+			q.leaveSimilar()
+			return nil
+		}
 		s.leaveQuestion()
 	case "enter":
 		if q.picked >= 0 {
@@ -101,22 +112,57 @@ func (s *screen) take(q *question, action string) tea.Cmd {
 	case action == doFill:
 		q.inside = true
 	case action == doEdit:
-		q.inside, q.edit = true, &editor{}
-		q.edit.set(blocksText(q.ask.Draft.Content.Blocks))
+		q.startWriting(doEdit, visible.Terminal(blocksText(q.ask.Draft.Content.Blocks)))
+	case action == doReason:
+		q.startWriting(doReason, "")
+	case action == doChange:
+		q.startWriting(doChange, editable(q.arguments()))
+	case action == doRevert:
+		q.changed, q.picked = nil, -1
 	case action == doOpen:
 		return s.openPage(q)
 	case action == "accept" && q.ask.Kind == host.AskForm:
 		return s.sendForm(q)
+	case action == doSimilar:
+		q.similar, q.picked = true, -1
+	case action == doBack:
+		q.leaveSimilar()
+	case strings.HasPrefix(action, doPropose):
+		q.scope, q.picked = true, -1
+		if i, err := strconv.Atoi(action[len(doPropose):]); err == nil {
+			q.chosen = &q.ask.Proposals[i]
+		}
+	case q.scope:
+		r := host.Reply{Action: action}
+		if q.chosen != nil {
+			r.Proposal = q.chosen.ID
+		}
+		return s.replyWith(r)
+	case action == "once":
+		return s.replyWith(host.Reply{Action: action, Arguments: q.changed})
 	default:
 		return s.reply(action, nil)
 	}
 	return nil
 }
 
+// startWriting opens the editor of the question with a text.
+func (q *question) startWriting(what, text string) {
+	q.inside, q.edit, q.write = true, &editor{}, what
+	q.edit.set(text)
+}
+
+// stopWriting goes back to the options. Nothing is picked.
+func (q *question) stopWriting() { q.inside, q.edit, q.picked = false, nil, -1 }
+
 // reply answers the first question.
 func (s *screen) reply(action string, content json.RawMessage) tea.Cmd {
+	return s.replyWith(host.Reply{Action: action, Content: content})
+}
+
+func (s *screen) replyWith(r host.Reply) tea.Cmd {
 	q := s.questions[0]
-	if err := s.t.w.Host.Reply(q.ask.ID, host.Reply{Action: action, Content: content}); err != nil {
+	if err := s.t.w.Host.Reply(q.ask.ID, r); err != nil {
 		q.wrong = err.Error()
 		return nil
 	}
@@ -174,22 +220,75 @@ func (s *screen) sendForm(q *question) tea.Cmd {
 	return s.reply("accept", content)
 }
 
-// draftKey handles keys for the model's draft.
-func (s *screen) draftKey(q *question, stroke, text string) tea.Cmd {
-	switch stroke {
-	case "esc":
-		q.inside, q.edit = false, nil
-	case "ctrl+s":
+// writeKey handles keys for what the user writes: the model's draft, a reason or
+// arguments. Only a reason is sent by Enter: it denies.
+func (s *screen) writeKey(q *question, stroke, text string) tea.Cmd {
+	switch {
+	case stroke == "esc":
+		q.stopWriting()
+	case stroke == "ctrl+s" && q.write == doEdit:
 		content, err := mcp.Marshal(q.edit.text)
 		if err != nil {
 			q.wrong = err.Error()
 			return nil
 		}
 		return s.reply("accept", content)
-	case "enter":
+	case stroke == "ctrl+s" && q.write == doChange:
+		q.change()
+	case (stroke == "ctrl+s" || stroke == "enter") && q.write == doReason:
+		if strings.TrimSpace(q.edit.text) == "" {
+			q.wrong = "Write why, or press Esc and select Deny."
+			return nil
+		}
+		return s.replyWith(host.Reply{Action: "deny", Reason: q.edit.text})
+	case stroke == "enter":
 		q.edit.insert("\n")
 	default:
 		q.edit.key(stroke, text)
 	}
 	return nil
+}
+
+// arguments returns the arguments of the call as they would run.
+func (q *question) arguments() json.RawMessage {
+	if q.changed != nil {
+		return q.changed
+	}
+	return q.ask.Call.Arguments
+}
+
+// change takes the written arguments; the user still has to allow the call.
+func (q *question) change() {
+	raw := json.RawMessage(q.edit.text)
+	if err := rawjson.Check(raw); err != nil {
+		q.wrong = "This is not valid JSON: " + err.Error()
+		return
+	}
+	if !rawjson.IsObject(raw) {
+		q.wrong = "The arguments must be a JSON object: {…}"
+		return
+	}
+	q.changed = raw
+	q.stopWriting()
+}
+
+// editable returns JSON for the editor, with all invisible characters escaped.
+func editable(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return "{}"
+	}
+	var out strings.Builder
+	for _, r := range b.String() {
+		switch {
+		case r == '\n' || visible.Text(string(r)) == string(r) && r != '\t':
+			out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
 }

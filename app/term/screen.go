@@ -2,12 +2,14 @@ package term
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/tenon-mcp/tenon/app/args"
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/workspace"
@@ -59,6 +61,7 @@ type (
 		out   func(width int, color bool) []string
 		err   error
 		turn  bool
+		back  string // with turn: the message, if it was not sent
 	}
 )
 
@@ -175,7 +178,10 @@ func (s *screen) turn(text string) tea.Cmd {
 	s.turns++
 	now := s.t.now()
 	return func() tea.Msg {
-		s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // events report the outcome
+		err := s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // events report the outcome
+		if _, unsent := errors.AsType[*host.UnsentError](err); unsent {
+			return doneMsg{turn: true, back: text}
+		}
 		return doneMsg{turn: true}
 	}
 }
@@ -213,6 +219,9 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 func (s *screen) done(m doneMsg) tea.Cmd {
 	s.turns--
 	if m.turn {
+		if s.input.text == "" {
+			s.input.set(m.back)
+		}
 		return nil
 	}
 	if m.out != nil {
@@ -268,6 +277,7 @@ func (s *screen) choose(a outcome) {
 	case "models":
 		p.name, p.empty = "Models", "No API key and no local model was found. /model provider/name selects a model; tenon help chat lists the keys."
 		p.chosen = func(name string) tea.Cmd { return s.typed("/model " + args.Quote(name)) }
+		p.filters, p.refused = true, func(i listItem) { s.note("", i.text+" cannot be used: "+i.about) }
 	}
 	s.pane = p
 }

@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -316,6 +317,9 @@ func TestCompletion(t *testing.T) {
 		{"/forget calc/d", "calc/divide"},
 		{"look at @ca", "@calc:"},
 		{"look at @calc:w", "@calc:welcome://"},
+		{"look at @complete.g", "@complete.go"},
+		{"look at @../re", "@../recording/"},
+		{"look at @../repl/complete.g", "@../repl/complete.go"},
 		{"/model sc", "script:x"},
 	}
 	d := drive(t, nil, nil, func(o *Options) {
@@ -394,6 +398,36 @@ func TestModelCanBeChosen(t *testing.T) {
 	if got := d.w.Host.Model().Info().String(); got != "other/model" {
 		t.Errorf("the model is %s", got)
 	}
+}
+
+// /model also says what cannot be used, and why; typed text filters the list.
+func TestModelsThatCannotBeUsed(t *testing.T) {
+	d := drive(t, nil, nil, func(o *Options) {
+		o.Offers = func(context.Context) []ModelOffer {
+			return []ModelOffer{{Name: "other/model", About: "200k · thinks"}, {Name: "other/small"}, {Name: "openai", Why: "no API key; set OPENAI_API_KEY, or run tenon auth key openai"}}
+		}
+		o.Choose = func(_ context.Context, name string) (llm.Model, string, error) {
+			return nil, "", errors.New("chosen " + name)
+		}
+	})
+	d.types("/model")
+	d.press("enter")
+	d.shows("200k · thinks")
+	d.shows("no API key; set OPENAI_API_KEY")
+	d.types("openai")
+	d.until("the list is filtered", func() bool { return len(d.s.pane.(*choicePane).shown()) == 1 })
+	d.press("enter")
+	d.shows("openai cannot be used: no API key; set OPENAI_API_KEY")
+	d.types("/effort high")
+	d.press("enter")
+	d.shows("Effort: high; it is not known whether")
+	if got := d.w.Host.Effort(); got != "high" {
+		t.Errorf("the effort is %s", got)
+	}
+	d.until("it is over", func() bool { return d.s.turns == 0 })
+	d.types("/effort loud")
+	d.press("enter")
+	d.shows("the effort must be auto, none")
 }
 
 func TestAllowDenyForget(t *testing.T) {
@@ -553,4 +587,14 @@ func TestPromptLine(t *testing.T) {
 	if text := d.s.t.now().Messages()[0].Text(); !strings.Contains(text, "17 times it's") {
 		t.Errorf("the prompt was %q", text)
 	}
+}
+
+// D12: a message that could not be sent comes back to the input.
+func TestUnsentMessagesComeBack(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.size(80, 24)
+	d.types("look at @calc:x://nothing")
+	d.press("enter")
+	d.until("the message is in the input again", func() bool { return d.s.turns == 0 && d.s.input.text == "look at @calc:x://nothing" })
+	d.shows("attach @calc:x://nothing")
 }

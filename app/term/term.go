@@ -64,12 +64,22 @@ type Options struct {
 	// Models lists names for Choose. It may be nil.
 	Models func(ctx context.Context) []string
 
+	// Offers lists the models for /model. Nil means the names of Models.
+	Offers func(ctx context.Context) []ModelOffer
+
 	// OpenPage opens a page in a browser. Nil: the user opens it.
 	OpenPage func(page string) error
 
 	// Interrupts has the interrupt signals for RunPlain: the first stops what
 	// runs, another one leaves. It may be nil. Run reads keys instead.
 	Interrupts <-chan os.Signal
+}
+
+// A ModelOffer is a model to choose, or a provider that cannot be used.
+type ModelOffer struct {
+	Name  string // for Options.Choose
+	About string // such as "200k · thinks · the keyring"
+	Why   string // why it cannot be used, or ""
 }
 
 func (o *Options) fill() {

@@ -43,10 +43,10 @@ func TestPlainLinesTypedAheadAnswerNothing(t *testing.T) {
 	m.may <- struct{}{}
 	s.Sees("? Allow calc/add?")
 	s.Sees("saved for later: always")
-	s.Sees("Always deny: ")
+	s.Sees("as JSON: ")
 	s.Press("e\r")
 	s.Sees("saved for later: e")
-	s.Sees("Always deny: ")
+	s.Sees("as JSON: ")
 	if strings.Contains(s.Text(), "✓") || len(w.Host.Asks()) != 1 {
 		t.Fatalf("what was typed ahead has answered:\n%s", s.Text())
 	}

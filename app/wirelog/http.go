@@ -2,11 +2,14 @@ package wirelog
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"hash/maphash"
 	"io"
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/speccheck"
@@ -98,8 +101,54 @@ func (v *viewed) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		h.Status, h.Response = resp.StatusCode, headerLines(resp.Header)
 	}
-	v.wire.exchanged(req, resp, body, h)
+	seq := v.wire.exchanged(req, resp, body, h, errors.Is(err, context.Canceled))
+	if resp != nil && seq != 0 {
+		resp.Body = &answerBody{ReadCloser: resp.Body, wire: v.wire, seq: seq, http: h}
+	}
 	return resp, err
+}
+
+// An answerBody is the body of the response to a request. If it ends before the
+// request was answered, the request is lost, or cancelled if the client closed it.
+type answerBody struct {
+	io.ReadCloser
+	wire *Wire
+	seq  uint64 // of the request
+	http *speccheck.HTTP
+	once sync.Once
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		b.end(speccheck.OutcomeLost, "the stream ended without a response")
+	}
+	return n, err
+}
+
+func (b *answerBody) Close() error {
+	b.end(speccheck.OutcomeCancelled, "the client closed the stream before the response")
+	return b.ReadCloser.Close()
+}
+
+// frameDelay is how long after the end of a body its last frame may be added.
+const frameDelay = 250 * time.Millisecond
+
+func (b *answerBody) end(o speccheck.Outcome, text string) {
+	b.once.Do(func() { time.AfterFunc(frameDelay, func() { b.wire.unanswered(b.seq, b.http, o, text) }) })
+}
+
+// unanswered adds an event if a request is still open.
+func (w *Wire) unanswered(seq uint64, h *speccheck.HTTP, o speccheck.Outcome, text string) {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	asked := w.log.at(seq)
+	if asked == nil || asked.Outcome != "" || asked.AnsweredBy != 0 {
+		return
+	}
+	m := speccheck.Message{At: time.Now(), Server: w.server, Conn: w.conn, Dir: speccheck.FromServer, Kind: speccheck.KindEvent, HTTP: h, ShapeChecked: true, Joins: seq, Method: asked.Method, Tool: asked.Tool, Revision: asked.Revision, Era: asked.Era, Outcome: o, Frame: []byte(text), Size: len(text)}
+	w.log.endLocked(speccheck.Ended{Seq: seq, Outcome: o, Took: m.At.Sub(asked.At) - frameDelay})
+	w.log.addLocked(&m)
 }
 
 // bodyOf reads a copy of a request's body, if that can be had without touching
@@ -120,8 +169,9 @@ func bodyOf(req *http.Request) []byte {
 	return bytes.TrimRight(body, "\r\n")
 }
 
-// exchanged takes in an exchange whose answer's headers have come.
-func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h *speccheck.HTTP) {
+// exchanged takes in an exchange whose answer's headers have come. It returns the
+// number of the message that the exchange carried if that opens requests, or 0.
+func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h *speccheck.HTTP, cancelled bool) (opens uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x := w.http
@@ -131,7 +181,7 @@ func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h 
 	}
 	if found != nil {
 		for _, o := range found.asked {
-			o.HTTP = h
+			o.HTTP, opens = h, found.seq
 		}
 		var seen speccheck.Message
 		w.log.change(found.seq, func(m *speccheck.Message) { m.HTTP, seen = h, *m })
@@ -152,7 +202,7 @@ func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h 
 		w.conversation.Restart() // the session is over, and the client begins another
 	}
 	if found != nil && h.Status >= 200 && h.Status < 300 {
-		return
+		return opens
 	}
 	m := speccheck.Message{At: time.Now(), Server: w.server, Conn: w.conn, Dir: speccheck.FromServer, Kind: speccheck.KindEvent, HTTP: h, ShapeChecked: true}
 	m.Revision, m.Era = w.conversation.Revision()
@@ -161,7 +211,19 @@ func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h 
 	}
 	m.Frame = []byte(h.String())
 	m.Size = len(m.Frame)
-	w.log.Add(m)
+	if opens != 0 {
+		m.Outcome, m.Code = speccheck.OutcomeHTTP, h.Status
+		if cancelled {
+			m.Outcome, m.Code = speccheck.OutcomeCancelled, 0
+		}
+	}
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	if asked := w.log.at(opens); asked != nil && asked.Outcome == "" {
+		w.log.endLocked(speccheck.Ended{Seq: opens, Outcome: m.Outcome, Code: m.Code, Took: m.At.Sub(asked.At)})
+	}
+	w.log.addLocked(&m)
+	return opens
 }
 
 func headerLines(h http.Header) (lines []speccheck.Header) {

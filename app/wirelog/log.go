@@ -158,6 +158,16 @@ func (l *Log) changeLocked(seq uint64, f func(m *speccheck.Message)) {
 	}
 }
 
+// endLocked records the end of a request. A batch keeps its worst outcome.
+func (l *Log) endLocked(e speccheck.Ended) {
+	l.changeLocked(e.Seq, func(asked *speccheck.Message) {
+		if asked.Kind == speccheck.KindBatch && asked.Outcome != "" && e.Outcome == speccheck.OutcomeOK {
+			return
+		}
+		asked.Outcome, asked.Code, asked.Took = e.Outcome, e.Code, e.Took
+	})
+}
+
 // Since returns at most limit messages after seq, oldest first; a limit of 0 or
 // less means all. Gap reports that messages after seq were dropped already.
 func (l *Log) Since(seq uint64, limit int) (ms []speccheck.Message, gap bool) {

@@ -80,6 +80,9 @@ func (w *Wire) addFrame(m speccheck.Message) uint64 {
 	if m.Joins != 0 && (m.Kind == speccheck.KindResponse || m.Kind == speccheck.KindError) {
 		w.log.changeLocked(m.Joins, func(asked *speccheck.Message) { asked.AnsweredBy = seq })
 	}
+	for _, e := range w.conversation.Ended() {
+		w.log.endLocked(e)
+	}
 	w.log.mu.Unlock()
 	for _, o := range opened {
 		o.Seq = seq
@@ -131,6 +134,6 @@ func cost(m *speccheck.Message) int {
 }
 
 const (
-	messageSize = 384 // the struct itself, its place in the ring, its map entries
+	messageSize = 464 // the struct itself, its place in the ring, its map entries
 	problemSize = 80
 )

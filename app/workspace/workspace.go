@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/audit"
@@ -79,7 +81,7 @@ type Options struct {
 	Log *wirelog.Log
 
 	// Host has further options; Model, Book, Event, Store, Tasks, Audit, Secrets,
-	// ToolSearch and Unattended are set here.
+	// ToolSearch, Effort and Unattended are set here.
 	Host host.Options
 }
 
@@ -132,7 +134,7 @@ func Open(o Options) (*Workspace, error) {
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	h := o.Host
 	h.Model, h.Book, h.Event, h.Store, h.Unattended = o.Model, w.Book, o.Event, w.store, o.Unattended
-	h.ToolSearch, h.Secrets = o.Settings.ToolSearch, w.opts.Secrets
+	h.ToolSearch, h.Effort, h.Secrets = o.Settings.ToolSearch, o.Settings.Effort, w.opts.Secrets
 	h.Audit, h.AuditOptional = func(r host.AuditRecord) error { return w.audit.Append(r) }, o.Settings.Audit.Optional
 	list := TaskList(o.Dir)
 	h.Tasks = &list
@@ -173,6 +175,9 @@ func (w *Workspace) Add(entry config.Server) error {
 		w.now[entry.Name] = make(chan struct{}, 1)
 	}
 	w.mu.Unlock()
+	if roots := rootsOf(entry, w.opts.Host.Folder); roots != nil {
+		w.Host.DeclareRoots(entry.Name, roots)
+	}
 	w.Book.Identify(entry.Name, entry.Identity())
 	w.Book.FromProject(entry.Name, entry.Source.Project)
 	s, err := w.Fleet.Add(entry, &connect.Options{
@@ -197,8 +202,34 @@ func (w *Workspace) Add(entry config.Server) error {
 	return nil
 }
 
+// rootsOf returns the roots for a server: the user's folder for a program on this
+// machine. A program that gets a path as an argument has been told which folder to
+// use; some would use the roots instead.
+func rootsOf(entry config.Server, folder string) []mcp.Root {
+	if entry.Kind != config.Stdio || folder == "" || slices.ContainsFunc(entry.Args, filepath.IsAbs) {
+		return nil
+	}
+	path := filepath.ToSlash(folder)
+	if !strings.HasPrefix(path, "/") { // a drive of Windows
+		path = "/" + path
+	}
+	return []mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(folder)}}
+}
+
 // Secrets returns the values that are removed from what is stored or shown.
 func (w *Workspace) Secrets() *redact.Values { return w.opts.Secrets }
+
+// Reopen connects to a server again, with the current settings of its client.
+func (w *Workspace) Reopen(name string) error {
+	s := w.Fleet.Get(name)
+	if s == nil {
+		return errors.New("no server named " + name)
+	}
+	if err := w.Remove(name); err != nil {
+		return err
+	}
+	return w.Add(s.Entry())
+}
 
 // Remove ends a server.
 func (w *Workspace) Remove(name string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -128,4 +129,24 @@ func TestDeclinedSampling(t *testing.T) {
 			t.Errorf("in %s the call came to %s: %s", revision, c.Phase, c.ForModel)
 		}
 	})
+}
+
+// A program on this machine is told the user's folder, unless an argument tells it
+// another one.
+func TestRootsOfTheFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a b")
+	for _, args := range [][]string{nil, {"--verbose"}, {"/elsewhere"}} {
+		one := played(t, "asker")
+		one.Args = append(one.Args, args...)
+		w := open(t, lines(expect("go"), call("asker__roots", m{}), expect(""), m{"text": "ok"}), []config.Server{one}, func(o *workspace.Options) { o.Host.Folder = folder })
+		w.ready("asker")
+		w.send("go")
+		want := `answered {"roots":[{"uri":"file://` + strings.ReplaceAll(folder, " ", "%20") + `"`
+		if len(args) > 0 && args[0] == "/elsewhere" {
+			want = "fallback after -32601"
+		}
+		if got := w.calls()[0].ForModel; !strings.Contains(got, want) {
+			t.Errorf("with %q: %s; want %s", args, got, want)
+		}
+	}
 }

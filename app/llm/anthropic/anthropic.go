@@ -26,21 +26,26 @@ const version = "2023-06-01"
 
 // Options configures a model. Nil means Anthropic's API without a key.
 type Options struct {
-	Key      string       // sent as x-api-key; never in an error
-	Token    string       // sent as a bearer token, for gateways; never in an error
-	BaseURL  string       // without /v1/messages; "" means DefaultBaseURL
-	Provider string       // name of the provider in Info and in errors; "" means "anthropic"
-	Header   http.Header  // sent with every request
-	Client   *http.Client // nil means a default; redirects are followed only if CheckRedirect is set
+	Key       string       // sent as x-api-key; never in an error
+	KeyHeader string       // header for the key instead; Authorization gets it as a bearer token
+	Token     string       // sent as a bearer token, for gateways; never in an error
+	BaseURL   string       // without /v1/messages; "" means DefaultBaseURL
+	Provider  string       // name of the provider in Info and in errors; "" means "anthropic"
+	Header    http.Header  // sent with every request
+	Client    *http.Client // nil means a default; redirects are followed only if CheckRedirect is set
 
 	Context   int          // tokens; 0 means 200,000 for claude models and unknown for others
 	MaxTokens int          // of an answer to a request without a limit; 0 means a default for the model
 	Accepts   *llm.Accepts // nil means images and documents
 	Prices    llm.Prices   // zero means that costs are unknown
+	MaxOutput int          // longest answer of the model in tokens; 0 means unknown
+	Efforts   []string     // efforts that the model takes; nil means a default for the model, empty none
 
 	Attempts int           // total number of attempts per request; 0 means 5
 	Idle     time.Duration // longest time without data; 0 means 10 minutes
 	NoCache  bool          // do not use the prompt cache
+
+	FirstByte time.Duration // longest wait for the start of an answer; 0 means 3 minutes
 }
 
 // A Model is a model behind the Messages API.
@@ -48,6 +53,8 @@ type Model struct {
 	info   llm.Info
 	opts   Options
 	client wire.Client
+
+	reducer wire.Reducer
 }
 
 // New returns the model with the provider's name for it. It sends nothing.
@@ -66,13 +73,17 @@ func New(name string, o *Options) *Model {
 	m.info = llm.Info{
 		Provider: m.opts.Provider, Name: name, Context: m.opts.Context,
 		Limits: llm.NameLimits{MaxLen: 64}, Accepts: accepts,
+		Efforts: m.opts.Efforts, MaxOutput: m.opts.MaxOutput, Prices: m.opts.Prices,
+	}
+	if m.info.Efforts == nil {
+		m.info.Efforts = effortsOf(name)
 	}
 	if m.info.Context == 0 && strings.HasPrefix(name, "claude") {
 		m.info.Context = 200_000
 	}
 	m.client = wire.Client{
 		Provider: m.opts.Provider, HTTP: m.opts.Client, Secrets: []string{m.opts.Key, m.opts.Token},
-		Retry: wire.Retry{Attempts: m.opts.Attempts}, Idle: m.opts.Idle, Prices: m.opts.Prices,
+		Retry: wire.Retry{Attempts: m.opts.Attempts}, Idle: m.opts.Idle, Prices: m.opts.Prices, FirstByte: m.opts.FirstByte,
 	}
 	return m
 }
@@ -82,15 +93,19 @@ func (m *Model) Info() llm.Info { return m.info }
 
 // Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
-	body, tools, err := m.encode(r)
+	body, tools, err := m.encode(r, m.reducer.Level(r.Effort))
 	if err != nil {
 		return wire.Failed(&llm.Error{Kind: llm.ErrBadRequest, Provider: m.opts.Provider, Message: err.Error(), Err: err})
 	}
 	return m.client.Stream(ctx, wire.Call{
-		URL:    strings.TrimRight(m.opts.BaseURL, "/") + "/v1/messages",
+		URL:    wire.URL(m.opts.BaseURL, "/v1/messages"),
 		Header: m.header(),
 		Body:   body,
 		Parser: func() wire.Parser { return &parser{calls: wire.Calls{Restore: tools.Restore}} },
+		Reduce: m.reducer.Reduce(m.info.Name, r.Effort, len(body), func(level int) ([]byte, error) {
+			b, _, err := m.encode(r, level)
+			return b, err
+		}),
 	})
 }
 
@@ -99,7 +114,7 @@ func (m *Model) header() http.Header {
 	for name, values := range m.opts.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
-	Authorize(h, m.opts.Key)
+	Authorize(h, m.opts.KeyHeader, m.opts.Key)
 	if m.opts.Token != "" {
 		h.Set("Authorization", "Bearer "+m.opts.Token)
 	}
@@ -125,52 +140,11 @@ var ids = sync.OnceValue(func() wire.IDs {
 	return wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), Length: 29}
 })
 
-// Authorize sets the headers for the key and the version of the API.
-func Authorize(h http.Header, key string) {
+// Authorize sets the headers for the key and the version of the API. An empty
+// header means x-api-key.
+func Authorize(h http.Header, header, key string) {
 	h.Set("Anthropic-Version", version)
-	if key != "" {
-		h.Set("X-Api-Key", key)
-	}
-}
-
-// thinking configures thinking: a token budget for older models, adaptive for
-// newer ones, whose effort is in outputConfig.
-type thinking struct {
-	Type   string `json:"type"`
-	Budget int    `json:"budget_tokens,omitzero"`
-}
-
-type outputConfig struct {
-	Effort string `json:"effort"`
-}
-
-var budgets = map[string]int{"low": 2048, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
-
-// think configures the thinking for r.Effort. It ignores an effort that the model
-// does not support.
-func (m *Model) think(r *llm.Request, body *request) {
-	if r.Effort == "" || r.ToolChoice != "" && r.ToolChoice != llm.ChoiceAuto && r.ToolChoice != llm.ChoiceNone {
-		return // the API does not allow thinking before a forced tool call
-	}
-	v := versionOf(m.info.Name)
-	switch {
-	case r.Effort == "none":
-		if v >= 307 {
-			body.Thinking = &thinking{Type: "disabled"}
-		}
-	case v >= 406:
-		body.Thinking = &thinking{Type: "adaptive"}
-		body.Output = &outputConfig{Effort: r.Effort}
-		body.Temperature = nil
-	case v >= 307:
-		n := budgets[r.Effort]
-		if n == 0 {
-			return
-		}
-		body.Thinking = &thinking{Type: "enabled", Budget: n}
-		body.MaxTokens = max(body.MaxTokens, n+4096)
-		body.Temperature = nil
-	}
+	wire.SetKey(h, cmp.Or(header, "X-Api-Key"), key)
 }
 
 var (

@@ -220,7 +220,11 @@ func TestEffort(t *testing.T) {
 	for _, test := range []struct{ model, effort, want string }{
 		{"claude-sonnet-4-5-20250929", "high", `"thinking":{"type":"enabled","budget_tokens":24576}`},
 		{"claude-3-7-sonnet-latest", "low", `"thinking":{"type":"enabled","budget_tokens":2048}`},
-		{"claude-opus-4-6", "high", `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`},
+		{"claude-opus-4-6", "high", `"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"}`},
+		{"claude-opus-5", "auto", `"thinking":{"type":"adaptive","display":"summarized"}`},
+		{"claude-opus-5", "auto", `!output_config`},
+		{"claude-sonnet-4-5", "auto", `"budget_tokens":8192`},
+		{"claude-3-5-haiku-latest", "auto", `!thinking`},
 		{"claude-opus-5", "low", `"output_config":{"effort":"low"}`},
 		{"claude-opus-4-6", "none", `"thinking":{"type":"disabled"}`},
 		{"claude-3-5-haiku-latest", "high", `!thinking`},

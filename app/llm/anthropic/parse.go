@@ -3,6 +3,8 @@ package anthropic
 import (
 	"cmp"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -23,6 +25,7 @@ import (
 type parser struct {
 	calls wire.Calls
 	kinds map[int]string // types of the blocks by index
+	signs map[int]string // signatures of open thinking blocks by index
 	usage llm.Usage
 	stop  llm.StopReason
 }
@@ -91,6 +94,7 @@ func (p *parser) Parse(e sse.Event, out func(llm.Event)) (bool, error) {
 	case "content_block_delta":
 		p.delta(&ev, out)
 	case "content_block_stop":
+		p.sign(ev.Index, out)
 		p.calls.End(ev.Index, out)
 	case "message_delta":
 		ev.Usage.mergeInto(&p.usage)
@@ -98,6 +102,9 @@ func (p *parser) Parse(e sse.Event, out func(llm.Event)) (bool, error) {
 			p.stop = stopReason(ev.Delta.StopReason)
 		}
 	case "message_stop":
+		for _, index := range slices.Sorted(maps.Keys(p.signs)) { // blocks without content_block_stop
+			p.sign(index, out)
+		}
 		p.calls.EndAll(p.stop == llm.StopLength, out)
 		return true, nil
 	case "error":
@@ -124,7 +131,7 @@ func (p *parser) start(ev *streamEvent, out func(llm.Event)) {
 	case "text":
 		p.text(b.Text, out)
 	case "thinking":
-		p.think(b.Thinking, b.Signature, out)
+		p.think(ev.Index, b.Thinking, b.Signature, out)
 	case "redacted_thinking":
 		out(llm.Event{Kind: llm.EventThinking, Signature: redactedThinking + b.Data})
 	case "tool_use":
@@ -140,9 +147,9 @@ func (p *parser) delta(ev *streamEvent, out func(llm.Event)) {
 	case "text_delta":
 		p.text(d.Text, out)
 	case "thinking_delta":
-		p.think(d.Thinking, "", out)
+		p.think(ev.Index, d.Thinking, "", out)
 	case "signature_delta":
-		p.think("", d.Signature, out)
+		p.think(ev.Index, "", d.Signature, out)
 	case "input_json_delta":
 		if p.kinds[ev.Index] == "tool_use" {
 			p.calls.Append(ev.Index, d.PartialJSON, out)
@@ -156,12 +163,25 @@ func (p *parser) text(s string, out func(llm.Event)) {
 	}
 }
 
-func (p *parser) think(s, signature string, out func(llm.Event)) {
-	if signature != "" {
-		signature = signedThinking + signature
+// think emits thinking and collects the signature, which may come in pieces, until
+// the block ends.
+func (p *parser) think(index int, s, signature string, out func(llm.Event)) {
+	if s != "" {
+		out(llm.Event{Kind: llm.EventThinking, Text: s})
 	}
-	if s != "" || signature != "" {
-		out(llm.Event{Kind: llm.EventThinking, Text: s, Signature: signature})
+	if signature != "" {
+		if p.signs == nil {
+			p.signs = map[int]string{}
+		}
+		p.signs[index] += signature
+	}
+}
+
+// sign emits the signature of a thinking block.
+func (p *parser) sign(index int, out func(llm.Event)) {
+	if s := p.signs[index]; s != "" {
+		delete(p.signs, index)
+		out(llm.Event{Kind: llm.EventThinking, Signature: signedThinking + s})
 	}
 }
 

@@ -77,7 +77,7 @@ const (
 	redactedThinking = "anthropic-redacted:"
 )
 
-func (m *Model) encode(r *llm.Request) ([]byte, *wire.Tools, error) {
+func (m *Model) encode(r *llm.Request, reduced int) ([]byte, *wire.Tools, error) {
 	body := request{Model: m.info.Name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature}
 	if body.MaxTokens <= 0 {
 		body.MaxTokens = m.opts.MaxTokens
@@ -108,7 +108,7 @@ func (m *Model) encode(r *llm.Request) ([]byte, *wire.Tools, error) {
 		opening := message{Role: "user", Content: []block{{Type: "text", Text: "(The conversation starts with the assistant.)"}}}
 		body.Messages = append([]message{opening}, body.Messages...)
 	}
-	m.think(r, &body)
+	m.think(r, &body, reduced)
 	if !m.opts.NoCache {
 		body.markCache()
 	}

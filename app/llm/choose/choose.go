@@ -30,6 +30,14 @@ import (
 // does not work is a [KeyError] instead.
 var ErrNone = errors.New("no model")
 
+// howToSetKey returns what to do about a missing key.
+func (p Provider) howToSetKey() string {
+	if len(p.KeyVariables) == 0 {
+		return "run tenon auth key " + p.Name
+	}
+	return fmt.Sprintf("set %s, or run tenon auth key %s", strings.Join(p.KeyVariables, " or "), p.Name)
+}
+
 // Options configures the choice. Nil means all defaults.
 type Options struct {
 	Getenv  func(string) string                   // nil means os.Getenv
@@ -44,6 +52,10 @@ type Options struct {
 
 	// Attempts is the total number of attempts per request; 0 means 5.
 	Attempts int
+
+	// OnKey is called with each key that is found, so that the caller can hide
+	// it. It may be nil.
+	OnKey func(provider, key string)
 }
 
 // A Choice is a model and the reason for choosing it.
@@ -137,9 +149,15 @@ func newChooser(o *Options) *chooser {
 // merge adds the caller's providers to the built-in ones.
 func (c *chooser) merge(more map[string]Provider) []Provider {
 	all := slices.Clone(known())
+	for i := range all {
+		all[i].home = hostOf(all[i].BaseURL)
+	}
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		p := more[name]
 		p.Name = name
+		if p.Wire == "gemini" {
+			p.Wire, p.Dialect = "openai-chat", cmp.Or(p.Dialect, "gemini")
+		}
 		if i := slices.IndexFunc(all, func(k Provider) bool { return k.Name == name }); i >= 0 {
 			all[i] = all[i].with(p)
 			continue
@@ -170,12 +188,15 @@ func (c *chooser) named(ctx context.Context, name string) (*Choice, error) {
 	if !ok {
 		return nil, c.unknown(name, head)
 	}
+	if p.Problem != "" {
+		return nil, errors.New(p.Problem)
+	}
 	key, where, err := c.key(p)
 	if err != nil {
 		return nil, err
 	}
 	if key == "" && !p.Local && !p.Keyless {
-		return nil, fmt.Errorf("no API key for %s: set %s, or put one into the keyring", p.Name, strings.Join(p.KeyVariables, " or "))
+		return nil, fmt.Errorf("no API key for %s: %s", p.Name, p.howToSetKey())
 	}
 	why := "selected by name"
 	found := listed{}
@@ -189,10 +210,7 @@ func (c *chooser) named(ctx context.Context, name string) (*Choice, error) {
 		}
 		why = "default model of " + p.Name
 	} else {
-		found.ID = model
-		if p.Local || p.Lists {
-			found = c.lookup(ctx, p, key, model)
-		}
+		found = c.lookup(ctx, p, key, model)
 	}
 	if where != "" {
 		why += "; key from " + where
@@ -220,8 +238,23 @@ func (c *chooser) unknown(name, head string) error {
 
 // key returns the key of a provider and where it was found.
 func (c *chooser) key(p Provider) (key, where string, err error) {
+	key, where, err = c.findKey(p)
+	if key != "" && c.opts.OnKey != nil {
+		c.opts.OnKey(p.Name, key)
+	}
+	return key, where, err
+}
+
+func (c *chooser) findKey(p Provider) (key, where string, err error) {
 	if p.Key != "" {
 		return p.Key, "the configuration", nil
+	}
+	if p.FindKey != nil {
+		key, where, err = p.FindKey()
+		if err != nil {
+			return "", "", fmt.Errorf("no API key for %s: %w", p.Name, err)
+		}
+		return key, where, nil
 	}
 	for _, v := range p.KeyVariables {
 		if k := strings.TrimSpace(c.getenv(v)); k != "" {
@@ -231,7 +264,7 @@ func (c *chooser) key(p Provider) (key, where string, err error) {
 	if c.opts.Keyring == nil || len(p.KeyVariables) == 0 && !p.Keyed {
 		return "", "", nil
 	}
-	k, err := c.opts.Keyring(p.Name)
+	k, err := c.opts.Keyring(p.KeyringEntry())
 	if err != nil {
 		return "", "", fmt.Errorf("read the key for %s from the keyring: %w", p.Name, err)
 	}

@@ -172,7 +172,7 @@ func TestNamesThatDoNotWork(t *testing.T) {
 		{"claude-sonnet-4-5", "did you mean anthropic/claude-sonnet-4-5?"},
 		{"gpt-5", "did you mean openai/gpt-5?"},
 		{"foo/bar", "use provider/name with a provider of anthropic, openai"},
-		{"anthropic/x", "no API key for anthropic: set ANTHROPIC_API_KEY, or put one into the keyring"},
+		{"anthropic/x", "no API key for anthropic: set ANTHROPIC_API_KEY, or run tenon auth key anthropic"},
 		{"gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY"},
 		{"ollama", "no server at http://127.0.0.1:11434"},
 		{"script:", "no such file"},

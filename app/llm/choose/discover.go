@@ -38,6 +38,9 @@ func Providers() []string {
 	return names
 }
 
+// Known returns the built-in providers in the order in which auto tries them.
+func Known() []Provider { return slices.Clone(known()) }
+
 // Models returns the names of a provider's models.
 func Models(ctx context.Context, provider string, o *Options) ([]string, error) {
 	c := newChooser(o)
@@ -63,14 +66,22 @@ func (c *chooser) survey(ctx context.Context) ([]Found, map[string][]listed) {
 	models := make([][]listed, len(c.providers))
 	var wait sync.WaitGroup
 	for i, p := range c.providers {
+		if p.Problem != "" {
+			found[i] = Found{Provider: p.Name, Where: "tenon.json", Problem: p.Problem}
+			continue
+		}
 		key, where, err := c.key(p)
 		switch {
+		case err != nil && p.FindKey != nil:
+			found[i] = Found{Provider: p.Name, Where: "tenon.json", Problem: err.Error()}
 		case err != nil:
 			found[i] = Found{Provider: p.Name, Where: "the keyring", Problem: err.Error()}
 		case p.Local:
 			wait.Go(func() { found[i], models[i] = c.probeLocal(ctx, p, key) })
 		case key != "":
 			found[i] = Found{Provider: p.Name, Where: where}
+		case p.Keyless:
+			found[i] = Found{Provider: p.Name, Where: hostOf(p.BaseURL)}
 		}
 	}
 	wait.Wait()

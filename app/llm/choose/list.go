@@ -17,6 +17,8 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/anthropic"
+	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
+	"github.com/tenon-mcp/tenon/app/llm/openai"
 )
 
 // listed is a model in a provider's list.
@@ -27,6 +29,18 @@ type listed struct {
 	Created   int64
 	Loaded    bool // in memory now
 	Accepts   *llm.Accepts
+	Efforts   []string
+	Prices    llm.Prices
+
+	limit int // of answers, if the user has set one
+}
+
+func (m ModelSpec) listed() listed {
+	return listed{ID: m.Name, Context: m.Context, MaxOutput: m.MaxOutput, Accepts: m.Accepts, Efforts: m.Efforts, Prices: m.Prices, limit: m.MaxOutput}
+}
+
+func (l listed) spec() ModelSpec {
+	return ModelSpec{Name: l.ID, Context: l.Context, MaxOutput: l.MaxOutput, Accepts: l.Accepts, Efforts: l.Efforts, Prices: l.Prices}
 }
 
 // entry is a model in the JSON of all providers. Each has its own name for the
@@ -75,18 +89,30 @@ func (e *entry) listed() listed {
 // list returns the models of a provider. An error is an *llm.Error without the
 // key.
 func (c *chooser) list(ctx context.Context, p Provider, key string) ([]listed, error) {
+	if p.Models != nil {
+		var out []listed
+		for _, m := range p.Models {
+			out = append(out, m.listed())
+		}
+		return out, nil
+	}
+	return c.ask(ctx, p, key)
+}
+
+// ask requests the list of models.
+func (c *chooser) ask(ctx context.Context, p Provider, key string) ([]listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	url := strings.TrimRight(p.BaseURL, "/") + "/models"
+	url := wire.URL(p.BaseURL, "/models")
 	if p.Wire == "anthropic" {
-		url = strings.TrimRight(p.BaseURL, "/") + "/v1/models?limit=100"
+		url = wire.URL(p.BaseURL, "/v1/models?limit=100")
 	}
 	if p.Dialect == "lmstudio" { // this list says which models are loaded
 		url = strings.TrimSuffix(strings.TrimRight(p.BaseURL, "/"), "/v1") + "/api/v0/models"
 	}
 	body, err := c.get(ctx, p, key, url)
 	if err != nil && p.Dialect == "lmstudio" && llm.KindOf(err) == llm.ErrBadRequest {
-		body, err = c.get(ctx, p, key, strings.TrimRight(p.BaseURL, "/")+"/models")
+		body, err = c.get(ctx, p, key, wire.URL(p.BaseURL, "/models"))
 	}
 	if err != nil {
 		return nil, err
@@ -120,11 +146,10 @@ func (c *chooser) get(ctx context.Context, p Provider, key, url string) ([]byte,
 	for name, values := range p.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	switch {
-	case p.Wire == "anthropic":
-		anthropic.Authorize(req.Header, key)
-	case key != "":
-		req.Header.Set("Authorization", "Bearer "+key)
+	if p.Wire == "anthropic" {
+		anthropic.Authorize(req.Header, p.KeyHeader, key)
+	} else {
+		openai.Authorize(req.Header, p.KeyHeader, key)
 	}
 	res, err := c.client.Do(req)
 	if err != nil {
@@ -153,6 +178,14 @@ func (c *chooser) get(ctx context.Context, p Provider, key, url string) ([]byte,
 // lookup returns what the provider's list says about a model; only the ID is set
 // if the list does not have it.
 func (c *chooser) lookup(ctx context.Context, p Provider, key, model string) listed {
+	for _, m := range p.Models {
+		if m.Name == model {
+			return m.listed()
+		}
+	}
+	if !p.Local && !p.Lists || p.Models != nil {
+		return listed{ID: model}
+	}
 	ctx, cancel := context.WithTimeout(ctx, 5*c.probe)
 	defer cancel()
 	list, err := c.list(ctx, p, key)
@@ -167,6 +200,12 @@ func (c *chooser) lookup(ctx context.Context, p Provider, key, model string) lis
 	return listed{ID: model}
 }
 
+// notChat matches models that do not take conversations.
+var notChat = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)embed|rerank|whisper|\btts\b|transcribe|dall-e|moderation|\bsora\b|\bveo\b|imagen`)
+})
+
+// notForTalking matches models that are not chosen unless named.
 var notForTalking = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)embed|rerank|whisper|tts|transcribe|dall-e|moderation|image|audio|realtime|search|sora|veo|imagen|codex|guard|ocr|preview|instruct-0914|nano-banana`)
 })

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	json "github.com/go-json-experiment/json"
 
@@ -23,7 +24,7 @@ import (
 // Options.Providers keep the value of the built-in provider with that name.
 type Provider struct {
 	Name         string      `json:"-"`
-	Wire         string      `json:"wire,omitzero"`          // "anthropic", "openai-chat" or "openai-responses"; "" means openai-chat
+	Wire         string      `json:"wire,omitzero"`          // "anthropic", "openai-chat", "openai-responses" or "gemini"; "" means openai-chat
 	Dialect      string      `json:"dialect,omitzero"`       // see openai.Dialect; "" means plain
 	BaseURL      string      `json:"base_url,omitzero"`      // see anthropic.Options and openai.Options
 	URLVariable  string      `json:"-"`                      // environment variable that overrides BaseURL
@@ -37,7 +38,28 @@ type Provider struct {
 	Prices       llm.Prices  `json:"prices,omitzero"`
 	Context      int         `json:"context,omitzero"` // tokens, if the provider does not report it
 
+	KeyHeader   string        `json:"-"` // header that holds the key; "" means the default of the wire
+	KeyringName string        `json:"-"` // entry of the keyring that holds the key; "" means one bound to provider and host
+	Models      []ModelSpec   `json:"-"` // nil means that the server is asked
+	Idle        time.Duration `json:"-"` // longest time without data; 0 means a default
+	Problem     string        `json:"-"` // why the provider cannot be used, or ""
+
+	// FindKey returns the key and where it is from, or an error that says what is
+	// missing. Nil means KeyVariables and the keyring.
+	FindKey func() (key, where string, err error) `json:"-"`
+
 	prefer []*regexp.Regexp // names of default models, best first
+	home   string           // host of the built-in address; "" for a provider that is not built in
+}
+
+// A ModelSpec describes a model of a provider. Zero values mean unknown.
+type ModelSpec struct {
+	Name      string       `json:"name"`
+	Context   int          `json:"context,omitzero"`   // tokens
+	MaxOutput int          `json:"maxOutput,omitzero"` // tokens
+	Efforts   []string     `json:"efforts,omitzero"`   // nil means unknown, empty means that it does not think
+	Accepts   *llm.Accepts `json:"accepts,omitzero"`
+	Prices    llm.Prices   `json:"prices,omitzero"`
 }
 
 // known returns the built-in providers in the order in which auto tries them.
@@ -72,11 +94,24 @@ func patterns(all ...string) []*regexp.Regexp {
 	return out
 }
 
-// with returns p with the settings of q.
+// with returns the built-in provider p with the settings of q. A key that belongs
+// to the provider is not sent to another host: there, only a key that q names or
+// that was stored for that host is used.
 func (p Provider) with(q Provider) Provider {
 	p.Wire, p.Dialect, p.Key = cmp.Or(q.Wire, p.Wire), cmp.Or(q.Dialect, p.Dialect), cmp.Or(q.Key, p.Key)
 	if q.BaseURL != "" {
 		p.BaseURL, p.URLVariable = q.BaseURL, ""
+		if hostOf(q.BaseURL) != p.home && !p.Local {
+			p.KeyVariables, p.Keyed, p.Keyless = nil, true, true
+		}
+	}
+	p.KeyHeader, p.KeyringName, p.Problem = cmp.Or(q.KeyHeader, p.KeyHeader), cmp.Or(q.KeyringName, p.KeyringName), q.Problem
+	p.Idle = cmp.Or(q.Idle, p.Idle)
+	if q.FindKey != nil {
+		p.FindKey, p.Keyless = q.FindKey, false
+	}
+	if q.Models != nil {
+		p.Models = q.Models
 	}
 	p.URLVariable = cmp.Or(q.URLVariable, p.URLVariable)
 	if q.KeyVariables != nil {
@@ -88,6 +123,29 @@ func (p Provider) with(q Provider) Provider {
 	p.Prices, p.Context = cmp.Or(q.Prices, p.Prices), cmp.Or(q.Context, p.Context)
 	p.Keyless, p.Keyed, p.Local = p.Keyless || q.Keyless, p.Keyed || q.Keyed, p.Local || q.Local
 	return p
+}
+
+// hostOf returns the host and port of a URL, or "" if it has none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}
+
+// KeyringEntry returns the name of the keyring entry for the provider's key. It
+// contains the host unless that is the provider's own, so that a key is sent only
+// to the host for which it was stored.
+func (p Provider) KeyringEntry() string {
+	switch host := hostOf(p.BaseURL); {
+	case p.KeyringName != "":
+		return p.KeyringName
+	case host == p.home || host == "":
+		return p.Name
+	default:
+		return p.Name + "@" + host
+	}
 }
 
 // fixURL completes the value of OLLAMA_HOST, which often has neither scheme nor
@@ -121,10 +179,12 @@ func (p Provider) fixURL(s string) string {
 
 func (c *chooser) build(p Provider, key string, m listed) llm.Model {
 	context := cmp.Or(m.Context, p.Context)
+	prices := cmp.Or(m.Prices, p.Prices)
 	if p.Wire == "anthropic" {
 		return anthropic.New(m.ID, &anthropic.Options{
-			Key: key, BaseURL: p.BaseURL, Provider: p.Name, Header: p.Header, Client: c.opts.Client,
-			Context: context, MaxTokens: min(m.MaxOutput, 32_000), Accepts: m.Accepts, Prices: p.Prices, Attempts: c.opts.Attempts,
+			Key: key, KeyHeader: p.KeyHeader, BaseURL: p.BaseURL, Provider: p.Name, Header: p.Header, Client: c.opts.Client,
+			Context: context, MaxTokens: cmp.Or(m.limit, min(m.MaxOutput, 32_000)), MaxOutput: m.MaxOutput, Efforts: m.Efforts,
+			Accepts: m.Accepts, Prices: prices, Attempts: c.opts.Attempts, Idle: p.Idle, FirstByte: p.firstByte(),
 		})
 	}
 	api := openai.Chat
@@ -133,9 +193,19 @@ func (c *chooser) build(p Provider, key string, m listed) llm.Model {
 	}
 	dialect := cmp.Or(openai.Dialect(p.Dialect), openai.Plain)
 	return openai.New(m.ID, &openai.Options{
-		Key: key, BaseURL: p.BaseURL, Provider: p.Name, API: api, Dialect: dialect, Header: p.Header, Client: c.opts.Client,
-		Context: context, Accepts: m.Accepts, Prices: p.Prices, Attempts: c.opts.Attempts,
+		Key: key, KeyHeader: p.KeyHeader, BaseURL: p.BaseURL, Provider: p.Name, API: api, Dialect: dialect, Header: p.Header, Client: c.opts.Client,
+		Context: context, MaxTokens: m.limit, MaxOutput: m.MaxOutput, Efforts: m.Efforts,
+		Accepts: m.Accepts, Prices: prices, Attempts: c.opts.Attempts, Idle: p.Idle, FirstByte: p.firstByte(),
 	})
+}
+
+// firstByte returns how long the provider may take to begin its answer. A server
+// on this machine may have to load the model first.
+func (p Provider) firstByte() time.Duration {
+	if p.Local {
+		return cmp.Or(p.Idle, 10*time.Minute)
+	}
+	return p.Idle
 }
 
 // askOllama adds what Ollama's list lacks: what a model accepts, and the context
@@ -160,7 +230,13 @@ func (c *chooser) askOllama(ctx context.Context, p Provider, m listed) listed {
 		}
 	}
 	if show.Capabilities != nil {
-		m.Accepts = &llm.Accepts{Images: slices.Contains(show.Capabilities, "vision")}
+		m.Accepts = cmp.Or(m.Accepts, &llm.Accepts{Images: slices.Contains(show.Capabilities, "vision")})
+		if m.Efforts == nil {
+			m.Efforts = []string{}
+			if slices.Contains(show.Capabilities, "thinking") {
+				m.Efforts = []string{"low", "medium", "high"}
+			}
+		}
 	}
 	var running struct {
 		Models []entry `json:"models"`
@@ -170,7 +246,7 @@ func (c *chooser) askOllama(ctx context.Context, p Provider, m listed) listed {
 	}
 	for _, e := range running.Models {
 		if id := e.listed().ID; id == m.ID || id == m.ID+":latest" {
-			m.Context = e.Length
+			m.Context = cmp.Or(e.Length, m.Context)
 		}
 	}
 	return m

@@ -45,7 +45,13 @@ func (messages) stream(t Turn, model string, send func(string, any)) {
 		for _, s := range t.Thinking {
 			deltas = append(deltas, object{"type": "thinking_delta", "thinking": s})
 		}
-		deltas = append(deltas, object{"type": "signature_delta", "signature": t.Signature})
+		signature := []string{t.Signature}
+		if t.SignatureInPieces {
+			signature = pieces(t.Signature)
+		}
+		for _, s := range signature {
+			deltas = append(deltas, object{"type": "signature_delta", "signature": s})
+		}
 		block(object{"type": "thinking", "thinking": "", "signature": ""}, deltas...)
 	}
 	if t.Redacted != "" {

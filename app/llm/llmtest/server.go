@@ -33,6 +33,8 @@ type Turn struct {
 	Stop      llm.StopReason // "" means derived from the rest
 	Usage     llm.Usage
 
+	SignatureInPieces bool // Messages only
+
 	Status int         // if not 0, the answer is an error with this status
 	Body   string      // body of an error; "" means one in the provider's form
 	Header http.Header // of the answer
@@ -56,6 +58,7 @@ type Server struct {
 	mu       sync.Mutex
 	turns    []Turn
 	requests []Request
+	refusals []Refusal
 	gone     chan struct{} // a client disconnected from a turn with Hang
 	closing  chan struct{}
 }
@@ -113,20 +116,22 @@ func (s *Server) serve(f wire) http.HandlerFunc {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		s.requests = append(s.requests, Request{r.URL.Path, r.Header.Clone(), body})
-		turn := s.turns[0]
-		if len(s.turns) > 1 {
-			s.turns = s.turns[1:]
-		}
 		s.mu.Unlock()
+		var request map[string]any
+		bad := json.Unmarshal(body, &request)
+		if message := s.refused(request); message != "" && f.key(r.Header) == Key {
+			s.refuse(w, f, Turn{}, 400, message)
+			return
+		}
+		turn := s.next()
 		for name, values := range turn.Header {
 			w.Header()[name] = values
 		}
-		var request map[string]any
 		status, message := turn.Status, "error set by the test"
 		if f.key(r.Header) != Key {
 			status, message = 401, "invalid api key"
-		} else if err := json.Unmarshal(body, &request); err != nil {
-			status, message = 400, "the body is not JSON: "+err.Error()
+		} else if bad != nil {
+			status, message = 400, "the body is not JSON: "+bad.Error()
 		} else if status == 0 {
 			if message = f.check(request); message != "" {
 				status = 400
@@ -138,6 +143,17 @@ func (s *Server) serve(f wire) http.HandlerFunc {
 		}
 		s.answer(w, r, f, turn, fmt.Sprint(request["model"]))
 	}
+}
+
+// next returns the turn of the next answer.
+func (s *Server) next() Turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turn := s.turns[0]
+	if len(s.turns) > 1 {
+		s.turns = s.turns[1:]
+	}
+	return turn
 }
 
 func (s *Server) refuse(w http.ResponseWriter, f wire, t Turn, status int, message string) {

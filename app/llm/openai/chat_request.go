@@ -107,10 +107,13 @@ const (
 
 const emptyResult = "(The tool returned nothing.)"
 
-func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools) ([]byte, error) {
+func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools, reduced int) ([]byte, error) {
 	body := chatRequest{
 		Model: m.info.Name, Stream: true, StreamOptions: &streamOptions{IncludeUsage: true},
-		Temperature: r.Temperature, Stop: r.Stop, Effort: r.Effort, CacheKey: m.opts.CacheKey,
+		Temperature: r.Temperature, Stop: r.Stop, CacheKey: m.opts.CacheKey,
+	}
+	if r.Effort != llm.EffortAuto && reduced < wire.WithoutEffort && (m.info.Efforts == nil || len(m.info.Efforts) > 0) {
+		body.Effort = r.Effort
 	}
 	limit := r.MaxTokens
 	if limit <= 0 {
@@ -134,8 +137,15 @@ func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools) ([]byte, error) {
 		body.Messages = append(body.Messages, chatMessage{Role: "system", Content: r.System})
 	}
 	systemMessages := len(body.Messages)
-	for _, msg := range wire.Normalize(r.Messages, m.quirks.ids) {
-		body.Messages = append(body.Messages, m.chatMessages(msg)...)
+	all := wire.Normalize(r.Messages, m.quirks.ids)
+	last := 0 // index of the last message of the user
+	for i, msg := range all {
+		if msg.Role == llm.RoleUser {
+			last = i
+		}
+	}
+	for i, msg := range all {
+		body.Messages = append(body.Messages, m.chatMessages(msg, i > last)...)
 	}
 	if len(body.Messages) == systemMessages {
 		return nil, wire.ErrEmpty
@@ -154,10 +164,12 @@ func toolChoice(r *llm.Request, named func(string) any) any {
 	return named(r.ToolChoice)
 }
 
-func (m *Model) chatMessages(msg llm.Message) []chatMessage {
+// chatMessages returns the messages for msg; running says that it belongs to the
+// running tool loop.
+func (m *Model) chatMessages(msg llm.Message, running bool) []chatMessage {
 	switch msg.Role {
 	case llm.RoleAssistant:
-		if out := chatAssistant(msg); out.Content != nil || len(out.ToolCalls) > 0 {
+		if out := chatAssistant(msg, running); out.Content != nil || len(out.ToolCalls) > 0 {
 			return []chatMessage{out}
 		}
 		return nil
@@ -167,7 +179,7 @@ func (m *Model) chatMessages(msg llm.Message) []chatMessage {
 	return []chatMessage{{Role: "user", Content: m.chatContent(msg.Parts)}}
 }
 
-func chatAssistant(msg llm.Message) chatMessage {
+func chatAssistant(msg llm.Message, running bool) chatMessage {
 	out := chatMessage{Role: "assistant"}
 	var text []string
 	for _, p := range msg.Parts {
@@ -181,7 +193,7 @@ func chatAssistant(msg llm.Message) chatMessage {
 			}
 			out.ToolCalls = append(out.ToolCalls, call)
 		case llm.PartThinking:
-			out.reason(p)
+			out.reason(p, running)
 		}
 	}
 	if len(text) > 0 {
@@ -191,8 +203,9 @@ func chatAssistant(msg llm.Message) chatMessage {
 }
 
 // reason returns thinking to the provider in the JSON member that it arrived in.
-// It omits thinking from tags or from another API.
-func (c *chatMessage) reason(p llm.Part) {
+// It omits thinking from tags or from another API, and text of earlier turns:
+// DeepSeek rejects it, and others ignore it and count its tokens.
+func (c *chatMessage) reason(p llm.Part, running bool) {
 	if details, ok := strings.CutPrefix(p.Signature, signedDetails); ok {
 		if list := c.ReasoningDetails; len(list) > 2 && len(details) > 2 { // join two lists
 			details = string(list[:len(list)-1]) + "," + details[1:]
@@ -200,10 +213,11 @@ func (c *chatMessage) reason(p llm.Part) {
 		c.ReasoningDetails = jsontext.Value(details)
 		return
 	}
-	switch p.Signature {
-	case signedContent:
+	switch {
+	case !running:
+	case p.Signature == signedContent:
 		c.ReasoningContent += p.Text
-	case signedPlain:
+	case p.Signature == signedPlain:
 		c.Reasoning += p.Text
 	}
 }

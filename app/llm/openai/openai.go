@@ -30,22 +30,27 @@ const (
 
 // Options configures a model. Nil means OpenAI's API without a key.
 type Options struct {
-	Key      string       // sent as a bearer token; never in an error
-	BaseURL  string       // the part before /chat/completions; "" means DefaultBaseURL
-	Provider string       // name of the provider in Info and in errors; "" means "openai"
-	API      API          // "" means Responses for the dialect OpenAI, and Chat for others
-	Dialect  Dialect      // variant of the API; "" means OpenAI if BaseURL is "", otherwise Plain
-	Header   http.Header  // sent with every request
-	Client   *http.Client // nil means a default; redirects are followed only if CheckRedirect is set
+	Key       string       // sent as a bearer token; never in an error
+	KeyHeader string       // header for the key instead, such as api-key
+	BaseURL   string       // the part before /chat/completions; "" means DefaultBaseURL
+	Provider  string       // name of the provider in Info and in errors; "" means "openai"
+	API       API          // "" means Responses for the dialect OpenAI, and Chat for others
+	Dialect   Dialect      // variant of the API; "" means OpenAI if BaseURL is "", otherwise Plain
+	Header    http.Header  // sent with every request
+	Client    *http.Client // nil means a default; redirects are followed only if CheckRedirect is set
 
 	Context   int          // tokens; 0 means the default of the dialect and the model, or unknown
 	MaxTokens int          // of an answer to a request without a limit; 0 means the server's default
 	Accepts   *llm.Accepts // nil means the default of the dialect
 	Prices    llm.Prices   // zero means that costs are known only if the provider reports them
+	MaxOutput int          // longest answer of the model in tokens; 0 means unknown
+	Efforts   []string     // efforts that the model takes; nil means the default of the dialect and the model, empty none
 	CacheKey  string       // groups requests in OpenAI's prompt cache; "" means the provider's default
 
 	Attempts int           // total number of attempts per request; 0 means 5
 	Idle     time.Duration // longest time without data; 0 means 10 minutes
+
+	FirstByte time.Duration // longest wait for the start of an answer; 0 means 3 minutes
 }
 
 // A Model is a model behind one of the APIs.
@@ -54,6 +59,8 @@ type Model struct {
 	opts   Options
 	quirks quirks
 	client wire.Client
+
+	reducer wire.Reducer
 }
 
 // New returns the model with the provider's name for it. It sends nothing.
@@ -77,13 +84,17 @@ func New(name string, o *Options) *Model {
 	m.info = llm.Info{
 		Provider: m.opts.Provider, Name: name, Context: cmp.Or(m.opts.Context, m.quirks.context),
 		Limits: llm.NameLimits{MaxLen: 64}, Accepts: m.quirks.accepts,
+		Efforts: m.opts.Efforts, MaxOutput: m.opts.MaxOutput, Prices: m.opts.Prices,
+	}
+	if m.info.Efforts == nil {
+		m.info.Efforts = m.quirks.efforts
 	}
 	if m.opts.Accepts != nil {
 		m.info.Accepts = *m.opts.Accepts
 	}
 	m.client = wire.Client{
 		Provider: m.opts.Provider, HTTP: m.opts.Client, Secrets: []string{m.opts.Key},
-		Retry: wire.Retry{Attempts: m.opts.Attempts}, Idle: m.opts.Idle, Prices: m.opts.Prices,
+		Retry: wire.Retry{Attempts: m.opts.Attempts}, Idle: m.opts.Idle, Prices: m.opts.Prices, FirstByte: m.opts.FirstByte,
 	}
 	return m
 }
@@ -100,21 +111,20 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 	tools := wire.AdaptTools(r.Tools, m.quirks.rules, limit)
 	calls := wire.Calls{Restore: tools.Restore}
-	var body []byte
-	var err error
-	var parser func() wire.Parser
-	if m.opts.API == Responses {
-		body, err = m.encodeResponses(r, tools)
-		parser = func() wire.Parser { return &responsesParser{calls: calls} }
-	} else {
-		body, err = m.encodeChat(r, tools)
-		parser = func() wire.Parser { return &chatParser{calls: calls, think: thinkTags{off: !m.quirks.thinkTags}} }
+	encode := m.encodeChat
+	parser := func() wire.Parser {
+		return &chatParser{calls: calls, think: thinkTags{off: !m.quirks.thinkTags}}
 	}
+	if m.opts.API == Responses {
+		encode, parser = m.encodeResponses, func() wire.Parser { return &responsesParser{calls: calls} }
+	}
+	body, err := encode(r, tools, m.reducer.Level(r.Effort))
 	if err != nil {
 		return wire.Failed(&llm.Error{Kind: llm.ErrBadRequest, Provider: m.opts.Provider, Message: err.Error(), Err: err})
 	}
 	return m.client.Stream(ctx, wire.Call{
-		URL: strings.TrimRight(m.opts.BaseURL, "/") + path, Header: m.header(), Body: body, Parser: parser,
+		URL: wire.URL(m.opts.BaseURL, path), Header: m.header(), Body: body, Parser: parser,
+		Reduce: m.reducer.Reduce(m.info.Name, r.Effort, len(body), func(level int) ([]byte, error) { return encode(r, tools, level) }),
 	})
 }
 
@@ -123,10 +133,13 @@ func (m *Model) header() http.Header {
 	for name, values := range m.opts.Header {
 		h[http.CanonicalHeaderKey(name)] = values
 	}
-	if m.opts.Key != "" {
-		h.Set("Authorization", "Bearer "+m.opts.Key)
-	}
+	Authorize(h, m.opts.KeyHeader, m.opts.Key)
 	return h
+}
+
+// Authorize sets the header for the key. An empty header means Authorization.
+func Authorize(h http.Header, header, key string) {
+	wire.SetKey(h, cmp.Or(header, "Authorization"), key)
 }
 
 // AdaptSchema returns the schema that a server of this dialect is sent for a
@@ -142,6 +155,8 @@ type Dialect string
 
 const (
 	OpenAI     Dialect = "openai"
+	Azure      Dialect = "azure" // OpenAI's models on Azure, named by deployments
+	DeepSeek   Dialect = "deepseek"
 	OpenRouter Dialect = "openrouter"
 	Gemini     Dialect = "gemini"
 	Mistral    Dialect = "mistral"
@@ -163,6 +178,8 @@ type quirks struct {
 	thinkTags    bool   // thinking may be part of the text, between tags
 	reasons      bool   // Responses: the model supports encrypted reasoning
 	usageCost    bool   // the server reports the cost on request
+
+	efforts []string // that the model takes; nil means unknown
 }
 
 var (
@@ -180,12 +197,13 @@ var notReasoning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func quirksOf(d Dialect, model string) quirks {
 	q := quirks{rules: toolschema.Rules{PlainRoot: true}, ids: anyID(), maxTokens: "max_tokens", thinkTags: true}
 	switch d {
-	case OpenAI:
+	case OpenAI, Azure:
 		q.maxTokens = "max_completion_tokens"
 		q.descriptions = 1024
 		q.thinkTags = false
 		q.context = contextOf(model)
 		q.reasons = !notReasoning().MatchString(model)
+		q.efforts = openAIEfforts(model)
 		q.accepts = llm.Accepts{Images: !strings.HasPrefix(model, "gpt-3"), Documents: true, Audio: strings.Contains(model, "audio")}
 	case OpenRouter:
 		q.usageCost = true
@@ -194,6 +212,7 @@ func quirksOf(d Dialect, model string) quirks {
 	case Gemini:
 		q.rules = geminiRules
 		q.context = 1_000_000
+		q.efforts = []string{"low", "medium", "high"}
 		q.accepts = llm.Accepts{Images: true, Audio: true}
 	case Mistral:
 		q.ids = mistralID()
@@ -221,6 +240,20 @@ var ollamaRules = toolschema.Rules{
 	PlainRoot: true, Inline: true, AnyOfOnly: true,
 	Formats:  []string{},
 	Keywords: []string{"type", "description", "enum", "items", "properties", "required", "anyOf"},
+}
+
+// openAIEfforts returns the efforts of OpenAI's models, which its list of models
+// does not contain.
+func openAIEfforts(model string) []string {
+	switch {
+	case notReasoning().MatchString(model):
+		return nil
+	case strings.HasPrefix(model, "gpt-"):
+		return []string{"minimal", "low", "medium", "high", "xhigh"}
+	case strings.HasPrefix(model, "o1"), strings.HasPrefix(model, "o3"), strings.HasPrefix(model, "o4"):
+		return []string{"low", "medium", "high"}
+	}
+	return nil
 }
 
 // contextOf returns the context size of OpenAI's models, which its list of models

@@ -77,7 +77,9 @@ func TestConversation(t *testing.T) {
 			}
 			body := string(s.Last())
 			for _, part := range []string{"Two calls.", "Error: no", "data:image/png;base64,cG5n", "was interrupted", "continued in the description"} {
-				if strings.Contains(body, part) == (part == "continued in the description" && api == openai.Responses) {
+				// The thinking of an earlier turn is sent back only where it is encrypted (D18).
+				missing := part == "continued in the description" && api == openai.Responses || part == "Two calls." && api == openai.Chat
+				if strings.Contains(body, part) == missing {
 					t.Errorf("%q: wrong in %s", part, body)
 				}
 			}

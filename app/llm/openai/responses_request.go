@@ -71,7 +71,7 @@ type functionOutput struct {
 // signedItem is the prefix of signatures of this API; the reasoning item follows.
 const signedItem = "responses:"
 
-func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools) ([]byte, error) {
+func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools, reduced int) ([]byte, error) {
 	body := responsesRequest{
 		Model: m.info.Name, Instructions: r.System, Stream: true,
 		MaxTokens: r.MaxTokens, Temperature: r.Temperature, CacheKey: m.opts.CacheKey,
@@ -82,12 +82,7 @@ func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools) ([]byte, erro
 	if m.quirks.reasons {
 		body.Include = []string{"reasoning.encrypted_content"}
 	}
-	if r.Effort != "" {
-		body.Reasoning = &reasoningConfig{Effort: r.Effort}
-		if r.Effort != "none" {
-			body.Reasoning.Summary = "auto"
-		}
-	}
+	body.Reasoning = m.reasoning(r.Effort, reduced)
 	for _, t := range tools.List {
 		schema := t.Schema
 		if schema == nil {
@@ -103,6 +98,27 @@ func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools) ([]byte, erro
 		return nil, wire.ErrEmpty
 	}
 	return json.Marshal(body, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// reasoning returns the configuration of thinking; reduced says what to leave out.
+func (m *Model) reasoning(effort string, reduced int) *reasoningConfig {
+	if effort == "" || reduced >= wire.WithoutEffort || m.info.Efforts != nil && len(m.info.Efforts) == 0 {
+		return nil
+	}
+	c := &reasoningConfig{Effort: effort}
+	if effort == llm.EffortAuto {
+		c.Effort = ""
+		if len(m.info.Efforts) == 0 { // unknown whether it thinks
+			return nil
+		}
+	}
+	if effort != llm.EffortNone && reduced < wire.WithoutSummary {
+		c.Summary = "auto"
+	}
+	if *c == (reasoningConfig{}) {
+		return nil
+	}
+	return c
 }
 
 // items returns the input items of a message: text, reasoning, calls and results

@@ -33,7 +33,8 @@ type RecordOptions struct {
 }
 
 // Record creates or truncates a file and returns a model that records m in it.
-// Each turn is written when it ends. Requests contain the whole conversation, so
+// Each turn is written when it ends. A replay does not compare the system text,
+// which has the day and the folder. Requests contain the whole conversation, so
 // only the owner can read the file. The caller must call Close.
 func Record(name string, m llm.Model, o *RecordOptions) (*Recorder, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -45,7 +46,7 @@ func Record(name string, m llm.Model, o *RecordOptions) (*Recorder, error) {
 	}
 	r := &Recorder{model: m, out: f, timing: o != nil && o.Timing}
 	info := m.Info()
-	if err := r.write(&line{Script: Version, Model: &info}); err != nil {
+	if err := r.write(&line{Script: Version, Model: &info, Ignore: []string{"system"}}); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
@@ -25,6 +26,24 @@ type Client struct {
 	Retry    Retry
 	Idle     time.Duration // longest time without data; 0 means 10 minutes
 	Prices   llm.Prices
+
+	// FirstByte is the longest wait for the headers of the response; 0 means 3
+	// minutes, or Idle if that is shorter. Reaching it is retried only once.
+	FirstByte time.Duration
+}
+
+// URL returns a base URL with a path, which is put before the query of the base
+// URL.
+func URL(base, path string) string {
+	base, query, _ := strings.Cut(base, "?")
+	path, more, _ := strings.Cut(path, "?")
+	if query != "" && more != "" {
+		query += "&"
+	}
+	if query += more; query != "" {
+		query = "?" + query
+	}
+	return strings.TrimRight(base, "/") + path + query
 }
 
 // A Call is one request.
@@ -33,6 +52,11 @@ type Call struct {
 	Header http.Header
 	Body   []byte
 	Parser func() Parser // called for each attempt
+
+	// Reduce returns the body to send instead after the provider has rejected the
+	// request, and a note about the difference; ok is false if there is none. It
+	// may be nil.
+	Reduce func(*llm.Error) (body []byte, note string, ok bool)
 }
 
 // A Parser translates a provider's stream to events.
@@ -55,14 +79,26 @@ type Parser interface {
 // yielded.
 func (c *Client) Stream(ctx context.Context, call Call) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
+		silent := 0 // attempts that reached FirstByte
 		for try := 1; ; try++ {
 			a := attempt{client: c, yield: yield, parser: call.Parser()}
 			err := a.run(ctx, call)
 			if a.stopped || err == nil {
 				return
 			}
+			if e, ok := errors.AsType[*llm.Error](err); ok && e.Kind == llm.ErrBadRequest && !a.yielded && call.Reduce != nil {
+				if body, note, ok := call.Reduce(e); ok {
+					if call.Body = body; !yield(llm.Event{Kind: llm.EventRetry, Note: note}, nil) {
+						return
+					}
+					continue
+				}
+			}
+			if a.silent {
+				silent++
+			}
 			wait, again := c.Retry.after(try, err)
-			if !again || a.yielded {
+			if !again || a.yielded || silent > 1 {
 				a.fail(err)
 				return
 			}
@@ -86,6 +122,7 @@ type attempt struct {
 	build   llm.Builder
 	yielded bool // some of the answer was yielded
 	stopped bool // the caller left the loop
+	silent  bool // no response came within FirstByte
 }
 
 var errIdle = errors.New("idle timeout")
@@ -97,7 +134,11 @@ func (a *attempt) run(parent context.Context, call Call) error {
 	if idle <= 0 {
 		idle = 10 * time.Minute
 	}
-	watch := time.AfterFunc(idle, func() { cancel(errIdle) })
+	first := a.client.FirstByte
+	if first <= 0 {
+		first = min(idle, 3*time.Minute)
+	}
+	watch := time.AfterFunc(first, func() { cancel(errIdle) })
 	defer watch.Stop()
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, bytes.NewReader(call.Body))
@@ -111,9 +152,11 @@ func (a *attempt) run(parent context.Context, call Call) error {
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	res, err := a.client.http().Do(req)
 	if err != nil {
-		return a.client.connectionError(parent, ctx, err, idle)
+		a.silent = errors.Is(context.Cause(ctx), errIdle)
+		return a.client.connectionError(parent, ctx, err, first)
 	}
 	defer res.Body.Close()
+	watch.Reset(idle)
 	body := &watchedReader{r: res.Body, onRead: func() { watch.Reset(idle) }}
 	if res.StatusCode != http.StatusOK {
 		return a.client.responseError(res, body)
