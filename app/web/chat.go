@@ -49,7 +49,10 @@ func (s *Server) session(r *http.Request) (any, error) {
 		return nil, err
 	}
 	now := s.turns.of(one.ID) // first: the stream has what happens meanwhile
-	out := map[string]any{"session": one.Summary(), "messages": one.Messages(), "busy": now != nil}
+	out := map[string]any{"session": one.Summary(), "messages": one.Messages(), "views": one.Views(), "busy": now != nil}
+	if stop, problem := one.LastEnd(); stop != "" {
+		out["stop"], out["problem"] = stop, problem
+	}
 	if now != nil {
 		out["turn"] = now
 	}
@@ -197,7 +200,7 @@ func (s *Server) approveTool(r *http.Request) (any, error) {
 			continue
 		}
 		if t.Digest != q.Digest {
-			return nil, fault{http.StatusConflict, fmt.Errorf("%s/%s has changed since you viewed it. View it again", q.Server, q.Tool)}
+			return nil, fault{http.StatusConflict, fmt.Errorf("%s/%s has changed since you viewed it; view it again", q.Server, q.Tool)}
 		}
 		return struct{}{}, s.work.Book.Approve(t.Server, t.Tool)
 	}
@@ -241,7 +244,6 @@ func (s *Server) chooseModel(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, fault{http.StatusBadRequest, err}
 	}
-	s.work.Host.SetModel(m)
-	s.feed.put("model", m.Info())
+	s.useModel(m)
 	return m.Info(), nil
 }

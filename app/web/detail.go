@@ -3,23 +3,34 @@ package web
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/speccheck"
 	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A detail is everything about a server.
 type detail struct {
 	serverSummary
-	Transport    string                  `json:"transport"`
-	Source       string                  `json:"source,omitzero"`
-	Memory       int64                   `json:"memory,omitzero"` // resident bytes of its process
-	Stderr       string                  `json:"stderr,omitzero"`
+	*lists
+	Transport string              `json:"transport"`
+	Source    string              `json:"source,omitzero"`
+	Memory    int64               `json:"memory,omitzero"` // resident bytes of its process
+	Stderr    string              `json:"stderr,omitzero"`
+	Handshake []summary           `json:"handshake"` // the messages of the handshake
+	Client    host.ClientSettings `json:"client"`
+}
+
+// lists are the identity of a server and what it offers.
+type lists struct {
 	Server       *mcp.Implementation     `json:"server,omitzero"`
 	Instructions string                  `json:"instructions,omitzero"`
 	Capabilities *mcp.ServerCapabilities `json:"capabilities,omitzero"`
@@ -27,9 +38,10 @@ type detail struct {
 	Resources    []*mcp.Resource         `json:"resources"`
 	Templates    []*mcp.ResourceTemplate `json:"templates"`
 	Prompts      []*mcp.Prompt           `json:"prompts"`
+	Skills       []*skills.Skill         `json:"skills"`
+	Broken       []brokenItem            `json:"broken"`        // definitions that the client leaves out
 	More         map[string]bool         `json:"more,omitzero"` // incomplete lists
 	Problems     []string                `json:"problems"`      // errors of lists
-	Handshake    []summary               `json:"handshake"`     // the messages of the handshake
 }
 
 const (
@@ -47,20 +59,32 @@ func (s *Server) server(r *http.Request) (any, error) {
 	state := one.State()
 	d := &detail{
 		serverSummary: summaryOf(state), Transport: one.Entry().CommandLine(), Source: one.Entry().Source.File, Memory: resident(state.Pid), Stderr: one.Stderr(),
-		Tools: []*mcp.Tool{}, Resources: []*mcp.Resource{}, Templates: []*mcp.ResourceTemplate{}, Prompts: []*mcp.Prompt{}, Problems: []string{}, More: map[string]bool{},
-		Handshake: s.handshake(one.Name()),
+		lists: newLists(), Handshake: s.handshake(one.Name()), Client: s.work.Host.ClientSettings(one.Name()),
 	}
 	if !state.Usable() {
 		return d, nil
 	}
 	ctx, stop := context.WithTimeout(r.Context(), askFor)
 	defer stop()
-	d.ask(ctx, one.Client())
-	return d, nil
+	d.lists = s.listed.of(ctx, one.Name(), state.Starts, r.URL.Query().Has("fresh"), func(ctx context.Context, l *lists) {
+		l.ask(ctx, one.Client())
+		if d.Kind == "http" {
+			s.addHidden(l, d.Name)
+		}
+	})
+	raw, err := mcp.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(s.work.Secrets().KnownJSON(raw)), nil // by name, members of schemas would be secrets
+}
+
+func newLists() *lists {
+	return &lists{Tools: []*mcp.Tool{}, Resources: []*mcp.Resource{}, Templates: []*mcp.ResourceTemplate{}, Prompts: []*mcp.Prompt{}, Skills: []*skills.Skill{}, Broken: []brokenItem{}, Problems: []string{}, More: map[string]bool{}}
 }
 
 // ask requests the identity and the lists of the server.
-func (d *detail) ask(ctx context.Context, c *client.Client) {
+func (d *lists) ask(ctx context.Context, c *client.Client) {
 	about, err := c.Discover(ctx)
 	if err != nil {
 		d.Problems = append(d.Problems, err.Error())
@@ -68,29 +92,66 @@ func (d *detail) ask(ctx context.Context, c *client.Client) {
 	}
 	d.Server, d.Instructions, d.Capabilities = about.Server, about.Instructions, &about.Capabilities
 	if about.Capabilities.Tools != nil {
-		d.Tools = gather(d, "tools", c.Tools(ctx))
+		d.Tools = gather(ctx, d, c, list[mcp.Tool]{"tools", "tool", mcp.MethodToolsList, "tools", func(t *mcp.Tool) string { return t.Name }})
 	}
 	if about.Capabilities.Resources != nil {
-		d.Resources = gather(d, "resources", c.Resources(ctx))
-		d.Templates = gather(d, "templates", c.ResourceTemplates(ctx))
+		d.Resources = gather(ctx, d, c, list[mcp.Resource]{"resources", "resource", mcp.MethodResourcesList, "resources", func(r *mcp.Resource) string { return r.URI }})
+		d.Templates = gather(ctx, d, c, list[mcp.ResourceTemplate]{"templates", "template", mcp.MethodResourceTemplatesList, "resourceTemplates", func(r *mcp.ResourceTemplate) string { return r.URITemplate }})
 	}
 	if about.Capabilities.Prompts != nil {
-		d.Prompts = gather(d, "prompts", c.Prompts(ctx))
+		d.Prompts = gather(ctx, d, c, list[mcp.Prompt]{"prompts", "prompt", mcp.MethodPromptsList, "prompts", func(p *mcp.Prompt) string { return p.Name }})
+	}
+	if _, ok := skills.Declared(about); ok {
+		for one, err := range skills.List(ctx, c) {
+			if err != nil {
+				d.Problems = append(d.Problems, "skills: "+err.Error())
+				break
+			}
+			if len(d.Skills) == mostItems {
+				d.More["skills"] = true
+				break
+			}
+			d.Skills = append(d.Skills, one)
+		}
 	}
 }
 
-func gather[T any](d *detail, what string, list func(func(*T, error) bool)) []*T {
-	all := []*T{}
-	for item, err := range list {
+// A list describes one of the lists of a server.
+type list[T any] struct {
+	what   string // its name in errors
+	kind   string // of an item
+	method string
+	member string
+	key    func(*T) string // identifies an item
+}
+
+// gather reads a list as the server sent it. It returns the definitions that are
+// valid, as the host uses them, and adds the others to d.Broken.
+func gather[T any](ctx context.Context, d *lists, c *client.Client, l list[T]) []*T {
+	all, seen, n := []*T{}, map[string]bool{}, 0
+	each := func(*json.RawMessage) string { n++; return strconv.Itoa(n) } // items of the same name are listed too
+	for raw, err := range client.List(ctx, c, l.method, nil, l.member, each) {
 		if err != nil {
-			d.Problems = append(d.Problems, what+": "+err.Error())
+			d.Problems = append(d.Problems, l.what+": "+err.Error())
 			break
 		}
-		if len(all) == mostItems {
-			d.More[what] = true
+		if len(all)+len(d.Broken) >= mostItems {
+			d.More[l.what] = true
 			break
 		}
-		all = append(all, item)
+		item := new(T)
+		err = mcp.Unmarshal(*raw, item)
+		switch key := l.key(item); {
+		case err != nil:
+			d.addBroken(l.kind, *raw, err.Error())
+		case key == "":
+			d.addBroken(l.kind, *raw, "it has no name or URI")
+		case seen[key]:
+			d.addBroken(l.kind, *raw, "an earlier "+l.kind+" has the same name; only that one is used")
+		default:
+			seen[key] = true
+			all = append(all, item)
+		}
 	}
 	return all
 }

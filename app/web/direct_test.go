@@ -160,3 +160,26 @@ func TestButtonsKeepSecretsOutOfTheAuditLog(t *testing.T) {
 		t.Errorf("the audit log has %+v", all)
 	}
 }
+
+// Any request of the user, and a comparison of protocol versions, show no secret.
+func TestRawRequestsHideSecrets(t *testing.T) {
+	const secret = "EXAMPLE-secret-2"
+	s := newSite(t, &Options{Eras: func(_ context.Context, _ string, _ mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
+		see(true, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"`+secret+`"}}`))
+		h, err := calc.New(calc.Config{})
+		return h, func() error { return nil }, err
+	}}).enter()
+	s.work.Secrets().Set("x", []string{secret, "Add two numbers"})
+	var about json.RawMessage
+	s.get("/api/v1/servers/calc", &about)
+	if !strings.Contains(string(about), `"inputSchema"`) || strings.Contains(string(about), "Add two numbers") {
+		t.Errorf("the server: %.3000s", about)
+	}
+	for path, body := range map[string]string{"raw": `{"method":"tools/list"}`, "eras": `{"method":"tools/list","revisions":["2025-11-25"]}`} {
+		var got json.RawMessage
+		s.post("/api/v1/servers/calc/"+path, body, &got)
+		if !strings.Contains(string(got), `"inputSchema"`) || strings.Contains(string(got), secret) || strings.Contains(string(got), "Add two numbers") {
+			t.Errorf("%s: %.3000s", path, got)
+		}
+	}
+}

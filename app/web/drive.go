@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/speccheck"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -19,15 +20,26 @@ import (
 // A pageCall is a call that the page started. The page gets it in events of kind
 // "call": running with progress, then done or failed.
 type pageCall struct {
-	ID       string              `json:"id"`
-	Server   string              `json:"server"`
-	Tool     string              `json:"tool"`
-	Phase    string              `json:"phase"` // running, done, failed, cancelled, denied
-	Progress *mcp.ProgressParams `json:"progress,omitzero"`
-	Result   *mcp.CallToolResult `json:"result,omitzero"`
-	Error    string              `json:"error,omitzero"`
-	Code     int                 `json:"code,omitzero"`
-	Ms       float64             `json:"ms,omitzero"`
+	ID        string              `json:"id"`
+	Server    string              `json:"server"`
+	Tool      string              `json:"tool"`
+	N         int                 `json:"n"` // counts the runs of the tool
+	Arguments json.RawMessage     `json:"arguments,omitzero"`
+	Phase     string              `json:"phase"` // running, done, failed, cancelled, denied
+	Progress  *mcp.ProgressParams `json:"progress,omitzero"`
+	Result    json.RawMessage     `json:"result,omitzero"`     // as the server sent it
+	Problem   string              `json:"problem,omitzero"`    // what is wrong with the result
+	Meta      mcp.Meta            `json:"resultMeta,omitzero"` // of the result, for its view
+	Error     string              `json:"error,omitzero"`
+	Code      int                 `json:"code,omitzero"`
+	Data      json.RawMessage     `json:"data,omitzero"` // of the error
+	At        int64               `json:"at"`            // microseconds since 1970
+	Ms        float64             `json:"ms,omitzero"`
+
+	// Its messages are between After and Until; Messages are its requests.
+	After    uint64   `json:"after"`
+	Until    uint64   `json:"until,omitzero"`
+	Messages []uint64 `json:"messages,omitzero"`
 }
 
 // begin registers an operation that can be cancelled by its id.
@@ -72,24 +84,26 @@ func (s *Server) call(r *http.Request) (any, error) {
 		return nil, bad("required: {\"tool\": …, \"arguments\": {…}}")
 	}
 	id, ctx, end := s.begin("call")
-	begun := pageCall{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
+	began := time.Now()
+	begun := pageCall{ID: id, Server: one.Name(), Tool: q.Tool, N: s.kept.number(one.Name(), q.Tool), Arguments: q.Arguments, Phase: "running", At: began.UnixMicro(), After: s.work.Log.Last()}
+	s.putCall(begun)
 	s.running.Go(func() {
 		defer end()
 		now := begun
-		began := time.Now()
 		err := s.direct(ctx, one.Name(), mcp.MethodToolsCall, mcp.CallToolParams{Name: q.Tool, Arguments: q.Arguments}, func() (o host.DirectOutcome, err error) {
-			now.Result, err = one.Client().CallTool(ctx, q.Tool, q.Arguments, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
+			began = time.Now() // without the rules and the audit log
+			result, err := one.Client().Do(ctx, mcp.MethodToolsCall, mcp.CallToolParams{Name: q.Tool, Arguments: q.Arguments}, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
 				moment := begun
 				moment.Progress = &p
 				s.putCall(moment)
 			}})
+			now.Ms = float64(time.Since(began).Microseconds()) / 1000
 			if err == nil {
-				raw, _ := mcp.Marshal(now.Result) // only its size matters
-				o = host.DirectOutcome{IsError: now.Result.IsError, Bytes: len(raw)}
+				now.Result, now.Meta, now.Problem = result.Body, result.Meta, unusable(result.Body)
+				o = host.DirectOutcome{IsError: isToolError(result.Body), Bytes: len(result.Body)}
 			}
 			return o, err
 		})
-		now.Ms = float64(time.Since(began).Microseconds()) / 1000
 		now.Phase = "done"
 		denied, isDenied := errors.AsType[*host.DeniedError](err)
 		switch {
@@ -98,18 +112,56 @@ func (s *Server) call(r *http.Request) (any, error) {
 		case isDenied:
 			now.Phase, now.Error = "denied", denied.Error()
 		case err != nil:
-			now.Phase, now.Error = "failed", err.Error()
-			if e, ok := errors.AsType[*mcp.Error](err); ok {
-				now.Code = int(e.Code)
-			}
+			now.Phase = "failed"
+			now.Error, now.Code, now.Data = described(err)
 		}
+		now.Until = s.work.Log.Last()
+		now.Messages = s.requestsOf(now)
 		s.putCall(now)
 	})
-	return begun, nil
+	return s.clean(begun), nil
 }
 
-// putCall adds a call to the feed, without secrets.
-func (s *Server) putCall(d pageCall) { s.feed.put("call", s.clean(d)) }
+// described returns the parts of an error. The text of a JSON-RPC error has no
+// code in it: the page shows the code by itself.
+func described(err error) (text string, code int, data json.RawMessage) {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok {
+		return err.Error(), 0, nil
+	}
+	if e.Local {
+		return e.Message, 0, e.Data
+	}
+	return e.Message, int(e.Code), e.Data
+}
+
+// unusable returns what is wrong with the result of a tool, or "". The page shows
+// the result nevertheless.
+func unusable(body json.RawMessage) string {
+	var r mcp.CallToolResult
+	if err := mcp.Unmarshal(body, &r); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// isToolError reports whether a result says that the tool failed.
+func isToolError(body json.RawMessage) bool {
+	var said struct {
+		IsError bool `json:"isError"`
+	}
+	_ = mcp.Unmarshal(body, &said) // an invalid one is shown as it is
+	return said.IsError
+}
+
+// putCall adds a call to the feed and to the runs, without secrets.
+func (s *Server) putCall(d pageCall) {
+	clean := s.clean(d)
+	if raw, ok := clean.(json.RawMessage); ok {
+		s.kept.put(d, raw)
+	}
+	s.feed.put("call", clean)
+}
 
 // clean returns a value as JSON without its secrets.
 func (s *Server) clean(v any) any {
@@ -167,7 +219,7 @@ func (s *Server) complete(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"completion": found}, nil // as in the protocol
+	return s.clean(map[string]any{"completion": found}), nil // as in the protocol
 }
 
 // watch subscribes to a resource until it is cancelled; changes are events of
@@ -217,25 +269,25 @@ func (s *Server) raw(r *http.Request) (any, error) {
 	}
 	out := map[string]any{"after": before, "ms": float64(time.Since(began).Microseconds()) / 1000}
 	if err != nil {
-		out["error"] = err.Error()
-		if e, ok := errors.AsType[*mcp.Error](err); ok {
-			out["code"] = e.Code
+		text, code, data := described(err)
+		out["error"] = text
+		if code != 0 {
+			out["code"] = code
 		}
-		return out, nil
+		if data != nil {
+			out["data"] = data
+		}
+		return s.clean(out), nil
 	}
 	out["result"] = result.Body
-	return out, nil
+	return s.clean(out), nil
 }
 
 // do makes any request of the user.
 func (s *Server) do(ctx context.Context, c *client.Client, server, method string, params json.RawMessage) (result mcp.Result, err error) {
 	err = s.direct(ctx, server, method, params, func() (o host.DirectOutcome, err error) {
 		if result, err = c.Do(ctx, method, params, nil); err == nil && method == mcp.MethodToolsCall {
-			var said struct {
-				IsError bool `json:"isError"`
-			}
-			_ = mcp.Unmarshal(result.Body, &said) // an invalid one is shown as it is
-			o = host.DirectOutcome{IsError: said.IsError, Bytes: len(result.Body)}
+			o = host.DirectOutcome{IsError: isToolError(result.Body), Bytes: len(result.Body)}
 		}
 		return o, err
 	})
@@ -244,7 +296,8 @@ func (s *Server) do(ctx context.Context, c *client.Client, server, method string
 
 // An eraRun is a call in one revision, with its frames.
 type eraRun struct {
-	Revision mcp.Revision    `json:"revision"`
+	Revision mcp.Revision    `json:"revision"`       // that was asked for
+	Spoke    mcp.Revision    `json:"spoke,omitzero"` // that the call was made in
 	Frames   []eraFrame      `json:"frames"`
 	Result   json.RawMessage `json:"result,omitzero"`
 	Error    string          `json:"error,omitzero"`
@@ -278,7 +331,7 @@ func (s *Server) eras(r *http.Request) (any, error) {
 	for _, rev := range q.Revisions {
 		runs = append(runs, s.oneEra(r.Context(), one.Name(), rev, q.Method, q.Params))
 	}
-	return map[string]any{"runs": runs}, nil
+	return s.clean(map[string]any{"runs": runs}), nil
 }
 
 func (s *Server) oneEra(ctx context.Context, server string, rev mcp.Revision, method string, params json.RawMessage) eraRun {
@@ -297,10 +350,28 @@ func (s *Server) oneEra(ctx context.Context, server string, rev mcp.Revision, me
 	}
 	run.Ms = float64(time.Since(began).Microseconds()) / 1000
 	run.Frames = frames.all()
+	run.Spoke = spoken(run.Frames, method)
 	if err != nil {
 		run.Error = err.Error()
 	}
 	return run
+}
+
+// spoken returns the revision in which a method was called, or "" if it was not.
+func spoken(frames []eraFrame, method string) (r mcp.Revision) {
+	ms := make([]speccheck.Message, len(frames))
+	for i, f := range frames {
+		ms[i] = speccheck.Message{Dir: speccheck.FromServer, Frame: []byte(f.Frame)}
+		if f.Sent {
+			ms[i].Dir = speccheck.ToServer
+		}
+	}
+	for _, m := range speccheck.Check(ms) {
+		if m.Dir == speccheck.ToServer && m.Method == method {
+			r = m.Revision
+		}
+	}
+	return r
 }
 
 // webAddress returns s if it may be opened as a link: https, and http on this

@@ -9,14 +9,18 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// feedSize is the number of events kept for pages that reconnect.
-const feedSize = 4096
+// Limits of the events that are kept for pages that reconnect.
+const (
+	feedSize  = 4096     // events
+	feedBytes = 64 << 20 // of their data; the latest event is always kept
+)
 
 // A feed keeps the latest events for pages to pull. Adding an event never blocks;
 // a page that is too slow finds a gap and requests the whole state again.
 type feed struct {
 	mu      sync.Mutex
-	events  []feedEvent // the last feedSize, in order
+	events  []feedEvent // the latest, in order
+	bytes   int         // of their data
 	next    uint64
 	readers map[chan struct{}]bool
 }
@@ -38,9 +42,14 @@ func (f *feed) put(kind string, v any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events = append(f.events, feedEvent{f.next, kind, data})
+	f.bytes += len(data)
 	f.next++
 	if len(f.events) >= 2*feedSize {
-		f.events = slices.Clone(f.events[len(f.events)-feedSize:])
+		f.drop(feedSize)
+		f.events = slices.Clone(f.events)
+	}
+	for f.bytes > feedBytes && len(f.events) > 1 {
+		f.drop(1)
 	}
 	for r := range f.readers {
 		select {
@@ -48,6 +57,15 @@ func (f *feed) put(kind string, v any) {
 		default:
 		}
 	}
+}
+
+// drop removes the oldest n events. The lock is held.
+func (f *feed) drop(n int) {
+	for i := range f.events[:n] {
+		f.bytes -= len(f.events[i].data)
+		f.events[i] = feedEvent{} // the array outlives it
+	}
+	f.events = f.events[n:]
 }
 
 // since returns at most limit events after a number. Gap reports that some were

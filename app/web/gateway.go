@@ -59,7 +59,7 @@ func NewGateway(o GatewayOptions) *Gateway {
 }
 
 func newGuard(hosts []string) *guard {
-	return &guard{token: rand.Text() + rand.Text(), hosts: hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}}
+	return &guard{token: rand.Text() + rand.Text(), hosts: hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}, bearers: map[string]bool{}}
 }
 
 // NewToken returns a new token, which replaces the one of before.

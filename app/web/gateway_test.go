@@ -40,6 +40,7 @@ func gatewayPage(t *testing.T) (page *Gateway, h mcp.Handler, tool *string, do f
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
 		r.Host = "127.0.0.1:1"
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Origin", "http://127.0.0.1:1")
 		if cookie != "" {
 			r.Header.Set("Cookie", cookie)
 		}

@@ -21,10 +21,12 @@ import (
 type guard struct {
 	hosts  []string
 	cookie string // its name; browsers share cookies between ports, so each page has its own
+	frames string // the origin of frames that the page may have; empty: none
 
 	mu      sync.Mutex
 	token   string // empty after its use
 	cookies map[string]bool
+	bearers map[string]bool // tokens of programs
 }
 
 // contentPolicy allows the page its own files and images inside of messages, and
@@ -34,7 +36,11 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // refuses answers a request that is not allowed, and reports that.
 func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
-	h.Set("Content-Security-Policy", contentPolicy)
+	policy := contentPolicy
+	if g.frames != "" {
+		policy += "; frame-src " + g.frames
+	}
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -46,7 +52,9 @@ func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 		refuse(w, http.StatusForbidden, errors.New("requests from other sites are refused"))
 	case strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/v1/login" && !g.known(r):
 		refuse(w, http.StatusUnauthorized, errors.New("open the address that Tenon printed"))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isTyped(r):
+	case changes(r) && r.URL.Path != "/api/v1/login" && r.Header.Get("Origin") == "" && !g.bearer(r):
+		refuse(w, http.StatusForbidden, errors.New("send a bearer token, or with the cookie the Origin of the page"))
+	case changes(r) && !isTyped(r):
 		refuse(w, http.StatusUnsupportedMediaType, errors.New("send application/json; to wire/load, application/x-txtar"))
 	default:
 		return false
@@ -94,7 +102,28 @@ func isTyped(r *http.Request) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), want)
 }
 
+// changes reports whether a request may change something.
+func changes(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead
+}
+
+// bearer reports whether a request has the token of a program. Browsers never add
+// one by themselves, so such a request needs no Origin.
+func (g *guard) bearer(r *http.Request) bool {
+	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.bearers[value]
+}
+
+// known reports whether a request is logged in.
 func (g *guard) known(r *http.Request) bool {
+	if g.bearer(r) {
+		return true
+	}
 	c, err := r.Cookie(g.cookie)
 	if err != nil {
 		return false
@@ -104,10 +133,12 @@ func (g *guard) known(r *http.Request) bool {
 	return g.cookies[c.Value]
 }
 
-// login exchanges the token for a cookie, once.
+// login exchanges the token once: for a cookie, or for a bearer token if a program
+// wants one.
 func (g *guard) login(w http.ResponseWriter, r *http.Request) {
 	var q struct {
-		Token string `json:"token"`
+		Token  string `json:"token"`
+		Bearer bool   `json:"bearer"`
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<10))
 	if err == nil {
@@ -123,11 +154,21 @@ func (g *guard) login(w http.ResponseWriter, r *http.Request) {
 	if ok {
 		value = rand.Text() + rand.Text()
 		g.token = ""
-		g.cookies[value] = true
+		if q.Bearer {
+			g.bearers[value] = true
+		} else {
+			g.cookies[value] = true
+		}
 	}
 	g.mu.Unlock()
 	if !ok {
 		refuse(w, http.StatusUnauthorized, errors.New("the token is wrong or was already used: press Enter in the terminal where Tenon runs to get a new address"))
+		return
+	}
+	if q.Bearer {
+		head(w, "application/json")
+		raw, _ := mcp.Marshal(map[string]string{"bearer": value}) // two strings
+		w.Write(raw)
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})

@@ -52,6 +52,10 @@ type headerLine struct {
 	Value string `json:"value"`
 }
 
+// maxExplained is the largest frame whose members are explained. An explanation is
+// larger than its frame.
+const maxExplained = 256 << 10
+
 func (s *Server) message(r *http.Request) (any, error) {
 	m, err := s.one(r.PathValue("seq"))
 	if err != nil {
@@ -61,8 +65,10 @@ func (s *Server) message(r *http.Request) (any, error) {
 		Summary: summaries([]speccheck.Message{m})[0], Frame: string(m.Frame), Describe: speccheck.Describe(m.Method, m.Revision),
 		Fields: []field{}, Problems: problems(m), HTTP: exchangeOf(m.HTTP), Raw: wirelog.Raw(m),
 	}
-	for _, f := range speccheck.Explain(m) {
-		out.Fields = append(out.Fields, field(f))
+	if len(m.Frame) <= maxExplained {
+		for _, f := range speccheck.Explain(m) {
+			out.Fields = append(out.Fields, field(f))
+		}
 	}
 	if one := s.work.Fleet.Get(m.Server); one != nil && one.Entry().URL != "" {
 		out.Curl = wirelog.Curl(m, s.work.Secrets().URL(one.Entry().URL))

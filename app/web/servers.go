@@ -53,9 +53,12 @@ func (s *Server) state(r *http.Request) (any, error) {
 	}
 	out := map[string]any{
 		"version": version.String(), "feed": feedAt, "wire": wireAt,
-		"servers": servers, "sessions": sessions, "busy": s.turns.running(), "asks": asks, "tasks": s.work.Host.Tasks(),
+		"servers": servers, "sessions": sessions, "busy": s.turns.running(), "asks": asks, "tasks": s.work.Host.Tasks(), "notices": s.notices.all(),
 		"muted": s.work.Host.Muted(), "revisions": mcp.Revisions(), "only": s.opts.Only,
-		"can": map[string]bool{"models": s.opts.Models != nil, "eras": s.opts.Eras != nil},
+		"can": map[string]bool{
+			"models": s.opts.Models != nil, "eras": s.opts.Eras != nil, "views": s.sandbox.origin() != "" && showsViews(r.Host),
+			"add": s.opts.Add != nil, "connect": s.opts.Connect != nil,
+		},
 	}
 	if m := s.work.Host.Model(); m != nil {
 		out["model"] = m.Info()
@@ -97,6 +100,19 @@ func (s *Server) disable(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return struct{}{}, one.Disable()
+}
+
+// setClient changes what the client declares to a server, and connects again.
+func (s *Server) setClient(r *http.Request) (any, error) {
+	var q host.ClientSettings
+	one, err := s.asked(r, &q)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.work.Host.SetClientSettings(one.Name(), q); err != nil {
+		return nil, fault{http.StatusBadRequest, err}
+	}
+	return struct{}{}, s.work.Reopen(one.Name())
 }
 
 // unmute lets a server ask the user again.

@@ -13,7 +13,7 @@ import (
 const (
 	batch       = 500                   // events or messages at once
 	breath      = 40 * time.Millisecond // between two batches, so that a flood is sent in large ones
-	heartbeat   = 20 * time.Second      // between keep-alives
+	heartbeat   = time.Second           // between events, so that a page notices a host that does not respond
 	idleTimeout = 30 * time.Second      // for a page that does not read
 )
 
@@ -22,8 +22,10 @@ const (
 // reconnects continues there.
 //
 //	?feed=N&wire=N   where to start; default: now
+//	&most=N          instead of an event of more bytes, send where to get it
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	feedAt, wireAt := s.positions(r)
+	most, _ := strconv.Atoi(r.URL.Query().Get("most"))
 	control := http.NewResponseController(w)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -53,6 +55,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, e := range events {
 			feedAt = e.seq
+			if most > 0 && len(e.data) > most {
+				e.data = fmt.Appendf(nil, `{"kind":%q,"seq":%d}`, e.kind, e.seq)
+				e.kind = "large"
+			}
 			if send(e.kind, e.data) != nil {
 				return
 			}
@@ -71,7 +77,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		if !s.wait(r, news, messages, more, func() error {
 			control.SetWriteDeadline(time.Now().Add(idleTimeout))
-			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil {
+			if _, err := fmt.Fprint(w, "event: beat\ndata: {}\n\n"); err != nil {
 				return err
 			}
 			return control.Flush()
@@ -79,6 +85,19 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// event returns the data of one event of the feed.
+func (s *Server) event(r *http.Request) (any, error) {
+	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 64)
+	if err != nil || seq == 0 {
+		return nil, bad("an event number is required")
+	}
+	events, gap := s.feed.since(seq-1, 1)
+	if gap || len(events) == 0 {
+		return nil, missing("this event is no longer kept")
+	}
+	return events[0].data, nil
 }
 
 // A wirePiece is some messages; Lost reports that older ones were dropped.

@@ -97,6 +97,8 @@ func (t *turns) add(e host.Event) {
 			}
 		}
 		now.add(e, len(raw))
+	case host.EventRetract:
+		now.retract()
 	case host.EventTurn, host.EventNotice, host.EventError:
 		now.add(e, len(e.Text))
 	}
@@ -105,6 +107,21 @@ func (t *turns) add(e host.Event) {
 func (t *turn) add(e host.Event, cost int) {
 	t.Events, t.costs = append(t.Events, e), append(t.costs, 0)
 	t.grow(len(t.costs)-1, cost)
+}
+
+// retract drops the text and thinking of the running step, which are after the
+// last call.
+func (t *turn) retract() {
+	from := len(t.Events)
+	for from > 0 && t.Events[from-1].Kind != host.EventTool && t.Events[from-1].Kind != host.EventTurn {
+		from--
+	}
+	for i := len(t.Events) - 1; i >= from; i-- {
+		if k := t.Events[i].Kind; k == host.EventText || k == host.EventThinking {
+			t.cost -= t.costs[i]
+			t.Events, t.costs = slices.Delete(t.Events, i, i+1), slices.Delete(t.costs, i, i+1)
+		}
+	}
 }
 
 // grow records that an event has become larger, and drops the oldest events

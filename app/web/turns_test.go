@@ -126,3 +126,23 @@ func TestTurnIsBounded(t *testing.T) {
 		t.Error("the turn does not end")
 	}
 }
+
+// D10: text that was retracted is not kept for pages that are opened later.
+func TestRetractedTextIsDropped(t *testing.T) {
+	all := turns{all: map[string]*turn{}}
+	all.begin("x", 0)
+	for i, e := range []host.Event{
+		{Kind: host.EventTurn, Text: "go"}, {Kind: host.EventText, Text: "Let me see."}, {Kind: host.EventTool, Call: &host.ToolCall{ID: "1"}},
+		{Kind: host.EventThinking, Text: "hm"}, {Kind: host.EventText, Text: "Half"}, {Kind: host.EventNotice, Text: "lost"}, {Kind: host.EventRetract}, {Kind: host.EventText, Text: "All"},
+	} {
+		e.Seq, e.Session = uint64(i+1), "x"
+		all.add(e)
+	}
+	var got []string
+	for _, e := range all.of("x").Events {
+		got = append(got, string(e.Kind)+" "+e.Text)
+	}
+	if text := strings.Join(got, "|"); text != "turn go|text Let me see.|tool |notice lost|text All" {
+		t.Errorf("kept %s", text)
+	}
+}

@@ -6,9 +6,10 @@
 //
 // The flow of a request is:
 //
-//	guard     Host, Origin, method, cookie          guard.go
+//	guard     Host, Origin, method, login           guard.go
 //	route     one table                             web.go
-//	response  from the workspace                    servers.go, drive.go, chat.go, wire.go
+//	response  from the workspace                    servers.go, drive.go, chat.go, wire.go, learn.go
+//	views     of tools, in a sandbox                views.go, sandbox.go
 //	events    one stream for each page              feed.go, stream.go, turns.go
 package web
 
@@ -19,12 +20,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -35,6 +38,16 @@ type Options struct {
 	Models func(ctx context.Context) []string
 	// Choose returns the model with a name. It is called only if Models is set.
 	Choose func(ctx context.Context, name string) (llm.Model, error)
+
+	// Providers lists the providers of models; Connect connects a model with a key
+	// that the user entered, stores the key, and says where. They may be nil.
+	Providers func(ctx context.Context) []Provider
+	Connect   func(ctx context.Context, c Connection) (m llm.Model, note string, err error)
+
+	// Propose returns what a text of the user would add to the configuration; Add
+	// adds and starts one that has the pin. They may be nil.
+	Propose func(ctx context.Context, a Addition) ([]Proposal, error)
+	Add     func(ctx context.Context, a Addition, pin string) (name string, err error)
 
 	// Pending lists servers of a project that the user has not approved; Approve
 	// starts one after the user has seen it. They may be nil.
@@ -71,11 +84,18 @@ type Server struct {
 	mux   *http.ServeMux
 	guard *guard
 
-	mu    sync.Mutex
-	calls map[string]context.CancelFunc // calls and subscriptions that the page started
-	next  int
-	chats map[string]bool // sessions with a running turn
-	turns turns
+	mu      sync.Mutex
+	calls   map[string]context.CancelFunc // calls and subscriptions that the page started
+	next    int
+	chats   map[string]bool // sessions with a running turn
+	turns   turns
+	kept    runList // of calls that the page started
+	log     atomic.Pointer[wirelog.Log]
+	spans   spans
+	notices notices
+
+	sandbox sandbox
+	listed  listed
 
 	running sync.WaitGroup
 	ctx     context.Context
@@ -85,7 +105,7 @@ type Server struct {
 // New returns a Server. Pass its Event and State methods to the workspace before
 // opening it, then pass the workspace to Show.
 func New(o *Options) *Server {
-	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}, turns: turns{all: map[string]*turn{}}}
+	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}, turns: turns{all: map[string]*turn{}}, sandbox: sandbox{views: map[string]*shownView{}}}
 	if o != nil {
 		s.opts = *o
 	}
@@ -97,11 +117,21 @@ func New(o *Options) *Server {
 }
 
 // Show sets the workspace to show.
-func (s *Server) Show(w *workspace.Workspace) { s.work = w }
+func (s *Server) Show(w *workspace.Workspace) {
+	s.work = w
+	s.log.Store(w.Log)
+}
 
 // Event and State pass events of the workspace to the pages.
 func (s *Server) Event(e host.Event) {
 	s.turns.add(e) // first: at the event of its end, a turn must be gone
+	s.notices.add(e)
+	if log := s.log.Load(); log != nil {
+		s.spans.add(e, log.Last())
+	}
+	if e.Kind == host.EventChanged {
+		s.listed.forget(e.Server)
+	}
 	s.feed.put("host", e)
 }
 func (s *Server) State(e connect.State) { s.feed.put("server", summaryOf(e)) }
@@ -122,6 +152,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve serves on a listener until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	stop := s.sandbox.serve()
+	defer stop()
+	s.guard.frames = s.sandbox.origin()
 	return serveUntil(ctx, l, s, s.stop, s.Close)
 }
 
@@ -160,9 +193,17 @@ func (s *Server) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	for pattern, h := range map[string]func(*http.Request) (any, error){
 		"GET /api/v1/state":                    s.state,
+		"GET /api/v1/events/{seq}":             s.event,
 		"GET /api/v1/servers/{name}":           s.server,
 		"GET /api/v1/servers/{name}/process":   s.process,
 		"GET /api/v1/servers/{name}/logs":      s.logs,
+		"GET /api/v1/servers/{name}/runs":      s.toolRuns,
+		"GET /api/v1/servers/{name}/stats":     s.stats,
+		"GET /api/v1/servers/{name}/problems":  s.broken,
+		"GET /api/v1/runs/{id}/messages":       s.runMessages,
+		"POST /api/v1/wire/find":               s.findCall,
+		"POST /api/v1/notices/clear":           s.clearNotices,
+		"POST /api/v1/servers/{name}/client":   s.setClient,
 		"POST /api/v1/servers/{name}/restart":  s.restart,
 		"POST /api/v1/servers/{name}/disable":  s.disable,
 		"POST /api/v1/servers/{name}/unmute":   s.unmute,
@@ -174,6 +215,9 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /api/v1/servers/{name}/raw":      s.raw,
 		"POST /api/v1/servers/{name}/eras":     s.eras,
 		"POST /api/v1/cancel/{id}":             s.cancel,
+		"POST /api/v1/learn/run":               s.learnRun,
+		"POST /api/v1/learn/transports":        s.learnTransports,
+		"GET /api/v1/hosts":                    s.hosts,
 		"GET /api/v1/wire":                     s.wire,
 		"GET /api/v1/wire/{seq}":               s.message,
 		"POST /api/v1/wire/compare":            s.compare,
@@ -189,6 +233,9 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /api/v1/sessions/{id}/copy":      s.copySession,
 		"POST /api/v1/sessions/{id}/undo":      s.undo,
 		"POST /api/v1/sessions/{id}/delete":    s.deleteSession,
+		"POST /api/v1/views":                   s.openView,
+		"POST /api/v1/views/{id}/request":      s.viewRequest,
+		"POST /api/v1/views/{id}/close":        s.closeView,
 		"GET /api/v1/tasks":                    s.tasks,
 		"POST /api/v1/tasks/background":        s.backgroundTask,
 		"POST /api/v1/tasks/cancel":            s.cancelTask,
@@ -198,6 +245,10 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /api/v1/tools/forget":            s.forget,
 		"GET /api/v1/models":                   s.models,
 		"POST /api/v1/model":                   s.chooseModel,
+		"GET /api/v1/models/providers":         s.providers,
+		"POST /api/v1/models/connect":          s.connectModel,
+		"POST /api/v1/add/preview":             s.preview,
+		"POST /api/v1/add":                     s.add,
 		"GET /api/v1/pending":                  s.pending,
 		"POST /api/v1/pending/{name}":          s.approve,
 	} {

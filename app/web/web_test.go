@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -106,7 +107,7 @@ func (s *site) enter() *site {
 type request struct {
 	method, path, body, host string
 	header                   map[string]string
-	noCookie                 bool
+	noCookie, noOrigin       bool
 }
 
 type reply struct {
@@ -128,6 +129,9 @@ func (s *site) do(q request) reply {
 	}
 	if q.method == "POST" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if q.method == "POST" && !q.noOrigin {
+		r.Header.Set("Origin", s.http.URL)
 	}
 	for name, value := range q.header {
 		r.Header.Set(name, value)
@@ -285,6 +289,47 @@ func TestStreamTellsOfGaps(t *testing.T) {
 			return
 		case "fault":
 			t.Fatalf("event %s came without word of the gap", e.id)
+		}
+	}
+}
+
+// A page gets a large event by its number, in its place among the others.
+func TestLargeEvents(t *testing.T) {
+	s := newSite(t, nil).enter()
+	first := s.web.feed.last()
+	long := `{"text":"` + strings.Repeat("x", 1000) + `"}`
+	s.web.feed.put("fault", json.RawMessage(`{"n":1}`))
+	s.web.feed.put("fault", json.RawMessage(long))
+	s.web.feed.put("fault", json.RawMessage(`{"n":3}`))
+	var got []string
+	for e := range s.stream(fmt.Sprintf("?feed=%d&wire=0&most=1000", first)) {
+		switch e.kind {
+		case "large":
+			var at struct {
+				Kind string
+				Seq  uint64
+			}
+			if err := json.Unmarshal([]byte(e.data), &at); err != nil || at.Kind != "fault" {
+				t.Fatal(e.data, err)
+			}
+			r := s.do(request{path: fmt.Sprintf("/api/v1/events/%d", at.Seq)})
+			if r.status != http.StatusOK {
+				t.Fatal(r.status, r.body)
+			}
+			got = append(got, strings.TrimSpace(r.body))
+		case "fault":
+			got = append(got, e.data)
+		}
+		if len(got) == 3 {
+			break
+		}
+	}
+	if want := []string{`{"n":1}`, long, `{"n":3}`}; !slices.Equal(got, want) {
+		t.Errorf("events %q", got)
+	}
+	for path, status := range map[string]int{"x": 400, "0": 400, "1000000": 404} {
+		if r := s.do(request{path: "/api/v1/events/" + path}); r.status != status {
+			t.Errorf("event %s: %d instead of %d", path, r.status, status)
 		}
 	}
 }

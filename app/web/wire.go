@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/recording"
 	"github.com/tenon-mcp/tenon/app/speccheck"
 	"github.com/tenon-mcp/tenon/app/wirelog"
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -25,7 +27,7 @@ type summary struct {
 	Kind     speccheck.Kind `json:"kind"`
 	Method   string         `json:"method,omitzero"`
 	ID       string         `json:"id,omitzero"`
-	About    string         `json:"about,omitzero"` // the tool, prompt or URI
+	About    string         `json:"about,omitzero"` // the tool, prompt or URI; of what is no message, its beginning
 	Era      string         `json:"era,omitzero"`
 	Revision mcp.Revision   `json:"revision,omitzero"`
 	Size     int            `json:"size"`
@@ -34,7 +36,22 @@ type summary struct {
 	Ms       float64        `json:"ms,omitzero"`
 	Status   int            `json:"status,omitzero"` // of HTTP
 	Problems int            `json:"problems,omitzero"`
+
+	// Outcome is how a request ended, or how a message ends the request that
+	// it joins; Code belongs to it. Ends are the requests that a batch ends.
+	Outcome speccheck.Outcome `json:"outcome,omitzero"`
+	Code    int               `json:"code,omitzero"`
+	Ends    []ended           `json:"ends,omitzero"`
 }
+
+type ended struct {
+	Seq     uint64            `json:"seq"`
+	Outcome speccheck.Outcome `json:"outcome"`
+	Code    int               `json:"code,omitzero"`
+	Ms      float64           `json:"ms"`
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func summaries(list []speccheck.Message) []summary {
 	all := make([]summary, 0, len(list))
@@ -43,7 +60,13 @@ func summaries(list []speccheck.Message) []summary {
 		one := summary{
 			Seq: m.Seq, At: m.At.UnixMicro(), Server: m.Server, Conn: m.Conn, Sent: m.Dir == speccheck.ToServer, Kind: m.Kind, Method: m.Method,
 			ID: m.ID, About: m.Tool, Era: m.Era, Revision: m.Revision, Size: m.Size, Joins: m.Joins, Answer: m.AnsweredBy,
-			Ms: float64(m.Duration.Microseconds()) / 1000, Problems: len(m.Problems),
+			Ms: millis(cmp.Or(m.Duration, m.Took)), Problems: len(m.Problems), Outcome: m.Outcome, Code: m.Code,
+		}
+		for _, e := range m.Ends {
+			one.Ends = append(one.Ends, ended{e.Seq, e.Outcome, e.Code, millis(e.Took)})
+		}
+		if !m.Kind.IsJSON() {
+			one.About = visible.Shorten(string(m.Frame), 160)
 		}
 		if m.HTTP != nil {
 			one.Status = m.HTTP.Status

@@ -96,26 +96,29 @@ func TestDeniedRun(t *testing.T) {
 	p.press("1")
 	p.clickText("Run")
 	p.clickText("Send anyway")
-	p.until(`document.querySelector('.outcome .state')?.innerText === 'Denied'`)
+	p.until(`document.querySelector('.run-meta .state')?.innerText === '#1 denied'`)
 	p.sees(`Denied by the rule "deny" for calc/add`)
 }
 
 // asker is a server whose tool has changed since it was approved, and that asks.
 func asker(t *testing.T) *house {
 	t.Helper()
-	return build(t, plan{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) {
-		s := server.New(mcp.Implementation{Name: "kit", Version: "1"}, nil)
-		server.AddTool(s, "greet", "Greets, and more than before", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
-			who, err := server.Elicit[struct {
-				Name string `json:"name"`
-			}](c, "who", "Who are you?")
-			if _, ok := errors.AsType[*server.Declined](err); ok {
-				return "nobody", nil
-			}
-			return "hello " + who.Name, err
-		}, nil)
-		return s, nil
-	}})
+	return build(t, plan{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return askingServer(), nil }})
+}
+
+// askingServer has a tool that asks for a name.
+func askingServer() connect.Builtin {
+	s := server.New(mcp.Implementation{Name: "kit", Version: "1"}, nil)
+	server.AddTool(s, "greet", "Greets, and more than before", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		who, err := server.Elicit[struct {
+			Name string `json:"name"`
+		}](c, "who", "Who are you?")
+		if _, ok := errors.AsType[*server.Declined](err); ok {
+			return "nobody", nil
+		}
+		return "hello " + who.Name, err
+	}, nil)
+	return s
 }
 
 // A tool that is held back shows what has changed, and is approved.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,21 +22,40 @@ import (
 	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
-var update = flag.Bool("update", false, "write the pictures in docs/images")
+var (
+	update = flag.Bool("update", false, "write the pictures in docs/images")
+	bars   = flag.Bool("bars", false, "judge how quick the page is exactly, and print the figures")
+)
 
-// A browser is started once, for all tests.
-var browser struct {
+// A chromium is a Chromium that is started once, when the first test needs it.
+type chromium struct {
+	flags  []string // beside those that all have
+	netLog string   // the file that the network stack logs to, if logs is set
+	logs   bool
+
 	once sync.Once
 	ctx  context.Context
 	end  func()
 	why  string
 }
 
+var (
+	browser = &chromium{}           // of most tests
+	logging = &chromium{logs: true} // of tests that look at the network
+	// One that obeys the header Connection-Allowlist, which Chromium 148 has behind a switch.
+	allowlisting = &chromium{logs: true, flags: []string{"enable-features=ConnectionAllowlists,OverrideConnectionAllowlistOriginTrial"}}
+)
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if browser.end != nil {
-		browser.end()
+	if *bars {
+		fmt.Println(strings.Join(figures, "\n"))
+	}
+	for _, b := range []*chromium{browser, logging, allowlisting} {
+		if b.end != nil {
+			b.end()
+		}
 	}
 	if program.file != "" {
 		_ = os.RemoveAll(filepath.Dir(program.file))
@@ -43,7 +63,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func startBrowser() {
+func (b *chromium) start() {
 	program := ""
 	for _, candidate := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(candidate); err == nil {
@@ -52,12 +72,12 @@ func startBrowser() {
 		}
 	}
 	if program == "" {
-		browser.why = "chromium is not installed: test/page/install.sh brings it"
+		b.why = "chromium is not installed: test/page/install.sh brings it"
 		return
 	}
 	profile, err := os.MkdirTemp("", "tenon-page-")
 	if err != nil {
-		browser.why = err.Error()
+		b.why = err.Error()
 		return
 	}
 	flags := []chromedp.ExecAllocatorOption{
@@ -65,7 +85,12 @@ func startBrowser() {
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1280, 800),
 		chromedp.WSURLReadTimeout(60 * time.Second),
 	}
-	for _, f := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage", "force-color-profile=srgb", "hide-scrollbars", "font-render-hinting=none"} {
+	more := slices.Clone(b.flags)
+	if b.logs {
+		b.netLog = filepath.Join(profile, "net.json")
+		more = append(more, "log-net-log="+b.netLog)
+	}
+	for _, f := range append(more, "disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage", "force-color-profile=srgb", "hide-scrollbars", "font-render-hinting=none") {
 		name, value, has := strings.Cut(f, "=")
 		if has {
 			flags = append(flags, chromedp.Flag(name, value))
@@ -75,8 +100,8 @@ func startBrowser() {
 	}
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	ctx, closeBrowser := chromedp.NewContext(ctx)
-	browser.ctx = ctx
-	browser.end = func() {
+	b.ctx = ctx
+	b.end = func() {
 		_ = chromedp.Cancel(ctx)
 		closeBrowser()
 		stop()
@@ -88,7 +113,7 @@ func startBrowser() {
 		}
 	}
 	if err := chromedp.Do(ctx); err != nil {
-		browser.why = "the browser did not start: " + err.Error()
+		b.why = "the browser did not start: " + err.Error()
 	}
 }
 
@@ -96,6 +121,8 @@ func startBrowser() {
 type tab struct {
 	t   *testing.T
 	ctx context.Context
+
+	probing bool // what is evaluated is marked in the trace, see spans
 
 	mu      sync.Mutex
 	asked   []string // every address that was asked for
@@ -117,11 +144,33 @@ var (
 // open opens an address in a tab of its own.
 func open(t *testing.T, url string, l look) *tab {
 	t.Helper()
-	browser.once.Do(startBrowser)
-	if browser.why != "" {
-		needtest.Missing(t, browser.why)
+	p := newTab(t, browser, l)
+	p.navigate(url)
+	return p
+}
+
+// openIn opens an address in a tab of a browser. The address may be of any page.
+func openIn(t *testing.T, b *chromium, url string, l look) *tab {
+	t.Helper()
+	p := newTab(t, b, l)
+	p.must(chromedp.Do(p.ctx, chromedp.Navigate(url)))
+	return p
+}
+
+func (p *tab) navigate(url string) {
+	p.t.Helper()
+	p.must(chromedp.Do(p.ctx, chromedp.Navigate(url)))
+	p.until(`document.querySelector('nav') !== null || document.querySelector('.closed') !== null`)
+}
+
+// newTab returns a tab of a browser without a page.
+func newTab(t *testing.T, b *chromium, l look) *tab {
+	t.Helper()
+	b.once.Do(b.start)
+	if b.why != "" {
+		needtest.Missing(t, b.why)
 	}
-	ctx, stop := chromedp.NewContext(browser.ctx)
+	ctx, stop := chromedp.NewContext(b.ctx)
 	t.Cleanup(stop)
 	p := &tab{t: t, ctx: ctx}
 	p.must(chromedp.Do(ctx))
@@ -148,8 +197,6 @@ func open(t *testing.T, url string, l look) *tab {
 		}
 	}()
 	p.look(l)
-	p.must(chromedp.Do(ctx, chromedp.Navigate(url)))
-	p.until(`document.querySelector('nav') !== null || document.querySelector('.closed') !== null`)
 	return p
 }
 
@@ -177,13 +224,30 @@ const patience = 30 * time.Second
 // eval evaluates an expression in the page.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.ctx, patience)
-	defer stop()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	v, err := tryEval[T](p, expression)
 	if err != nil {
 		p.t.Fatalf("%s: %v", expression, err)
 	}
 	return v
+}
+
+func tryEval[T any](p *tab, expression string) (T, error) {
+	ctx, stop := context.WithTimeout(p.ctx, patience)
+	defer stop()
+	if p.probing {
+		expression = "(performance.mark('" + probe + "'), " + expression + ")"
+	}
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// replaced reports whether an evaluation failed because the page is being replaced.
+func replaced(err error) bool {
+	for _, text := range []string{"navigated or closed", "context was destroyed", "Cannot find context"} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
 }
 
 // until waits until an expression is true.
@@ -191,7 +255,11 @@ func (p *tab) until(condition string) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		// What is not there yet is not true yet.
-		if eval[bool](p, "(() => { try { return !!("+condition+"); } catch { return false; } })()") {
+		ok, err := tryEval[bool](p, "(() => { try { return !!("+condition+"); } catch { return false; } })()")
+		if err != nil && !replaced(err) {
+			p.t.Fatalf("%s: %v", condition, err)
+		}
+		if ok && err == nil {
 			return
 		}
 	}
@@ -235,7 +303,7 @@ func (p *tab) clickOn(expression, name string) {
 	// What was just drawn may still move, or lie under what is about to go.
 	for end := time.Now().Add(patience); ; {
 		p.until("(" + expression + ")")
-		before, at = at, eval[place](p, fmt.Sprintf(`(() => { const e = %s; if (!e) return {On: 'nothing, for it is gone,'}; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; const top = document.elementFromPoint(x, y); return {X: x, Y: y, On: e.contains(top) || top?.contains(e) ? '' : String(top?.outerHTML).slice(0, 200)}; })()`, expression))
+		before, at = at, eval[place](p, fmt.Sprintf(`(() => { const e = %s; if (!e) return {On: 'nothing, for it is gone,'}; if (e.closest('[inert]')) return {On: 'something inert'}; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; const top = document.elementFromPoint(x, y); return {X: x, Y: y, On: e.contains(top) || top?.contains(e) ? '' : String(top?.outerHTML).slice(0, 200)}; })()`, expression))
 		if at.On == "" && at == before {
 			break
 		}

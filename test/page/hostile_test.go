@@ -146,11 +146,11 @@ func TestHostileServer(t *testing.T) {
 	for _, tool := range []string{"page", "ask"} {
 		shows("#/drive/bad/tools/"+tool, `document.querySelector('.detail code')?.innerText === '`+tool+`'`)
 		p.clickText("Run")
-		p.until(`document.querySelector('.outcome .state.bad') || document.querySelector('#tray .ask') || ` + insists)
+		p.until(`document.querySelector('.run-meta .state.bad') || document.querySelector('#tray .ask') || ` + insists)
 		if eval[bool](p, insists) {
 			p.clickText("Send anyway")
 		}
-		p.until(`document.querySelector('#tray .ask') || document.querySelector('.outcome .state.bad') && !(` + insists + `)`)
+		p.until(`document.querySelector('#tray .ask') || document.querySelector('.run-meta .state.bad') && !(` + insists + `)`)
 		judge(t, p, h.url, "a question")
 		if eval[bool](p, `document.querySelector('#tray .ask') !== null`) {
 			if who := eval[string](p, `document.querySelector('#tray .ask h3 strong').innerText`); who != "bad" {
@@ -160,7 +160,7 @@ func TestHostileServer(t *testing.T) {
 			p.until(`document.querySelectorAll('.ask').length === 0`)
 		}
 	}
-	shows("#/wire", `document.querySelectorAll('.spacer .wrow').length > 5`)
+	shows("#/wire/all?flat=1&all=1", `document.querySelectorAll('.spacer .wrow').length > 5`)
 	for seq := range 3 {
 		shows("#/wire/"+string(rune('1'+seq)), `document.querySelector('.message .json, .message pre')`)
 	}

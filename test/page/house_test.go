@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/sample"
@@ -28,6 +29,7 @@ type house struct {
 	work *workspace.Workspace
 	web  *web.Server
 	url  string
+	dir  string
 }
 
 // visit is an address that works once.
@@ -41,7 +43,8 @@ type plan struct {
 	eras    bool
 	models  map[string]llm.Model // that can be chosen
 	rules   []config.Rule
-	dir     string // of sessions and approvals; empty: a new one
+	add     *web.Proposal // what any text would add
+	dir     string        // of sessions and approvals; empty: a new one
 }
 
 func build(t *testing.T, p plan) *house {
@@ -68,13 +71,24 @@ func build(t *testing.T, p plan) *house {
 			return nil, errors.New("there is no model " + name)
 		}
 	}
+	if p.add != nil {
+		o.Propose = func(context.Context, web.Addition) ([]web.Proposal, error) { return []web.Proposal{*p.add}, nil }
+		o.Add = func(context.Context, web.Addition, string) (string, error) { return "", errors.New("not in this test") }
+		o.Providers = func(context.Context) []web.Provider {
+			return []web.Provider{{Name: "anthropic", URL: "https://api.anthropic.com", Key: true, Variable: "ANTHROPIC_API_KEY"}, {Name: "ollama", URL: "http://127.0.0.1:11434/v1"}}
+		}
+		o.Connect = func(context.Context, web.Connection) (llm.Model, string, error) {
+			return nil, "", errors.New("not in this test")
+		}
+	}
 	h.web = web.New(o)
 	if p.dir == "" {
 		p.dir = filepath.Join(t.TempDir(), "host")
 	}
+	h.dir = p.dir
 	var err error
 	h.work, err = workspace.Open(workspace.Options{
-		Dir: p.dir, Settings: config.Settings{Rules: p.rules}, Servers: p.servers, Model: p.model, Builtin: p.builtin,
+		Dir: p.dir, Settings: config.Settings{Rules: p.rules}, Servers: p.servers, Model: p.model, Builtin: p.builtin, Host: host.Options{Views: true},
 		Event: h.web.Event, State: h.web.State, OpenPage: func(string, string) error { return nil },
 	})
 	if err != nil {

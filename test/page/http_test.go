@@ -36,8 +36,8 @@ func TestOverHTTP(t *testing.T) {
 	far.Close()
 	eval[string](p, `location.hash = '#/drive/far/tools/average'`)
 	p.clickText("Run")
-	p.until(`document.querySelector('.outcome .state.bad')`)
-	p.clickText("Anatomy")
+	p.until(`document.querySelector('.run-meta .state.bad')`)
+	p.clickText("Learn")
 	p.until(`document.querySelector('.jointrow.bad')?.getAttribute('aria-label') === 'far'`)
 	if n := eval[int](p, `document.querySelectorAll('.jointrow.bad').length`); n != 1 {
 		t.Errorf("%d joints are red", n)

@@ -141,6 +141,36 @@ func TestForms(t *testing.T) {
 	p.until(`document.querySelector('.outcome pre, .outcome .md')?.innerText.includes('"side":2.5')`)
 }
 
+// Progress that arrives before the response to the request for the run stays:
+// the response has the run as it began.
+func TestProgressBeforeResponse(t *testing.T) {
+	var version atomic.Int32
+	var later atomic.Pointer[server.Server]
+	h := kitHouse(t, &version, &later)
+	p := open(t, h.visit(), desk)
+	p.at("#/drive/kit/tools/slow", `document.querySelector('.runbar')`)
+	eval[bool](p, `(() => {
+		const real = fetch;
+		const shown = () => document.querySelector('.outcome').innerText;
+		const frame = () => new Promise((done) => setTimeout(done, 50));
+		window.fetch = async (u, o) => {
+			const r = await real(u, o);
+			if (!String(u).endsWith('/call')) return r;
+			while (!shown().includes('three of ten')) await frame();
+			setTimeout(() => { window.after = shown(); }, 500);
+			return r;
+		};
+		return true;
+	})()`)
+	p.clickText("Run")
+	p.until(`window.after`)
+	if got := eval[string](p, `window.after`); got != "three of ten" {
+		t.Errorf("after the response the result shows %q", got)
+	}
+	p.clickText("Cancel")
+	p.until(`document.querySelector('.run-meta .state')?.innerText.trim() === '#1 cancelled'`)
+}
+
 // Progress is shown and a call can be cancelled; a watched resource is read
 // again when it changes; what a server wants written is shown, changed and sent.
 func TestDriving(t *testing.T) {
@@ -154,7 +184,7 @@ func TestDriving(t *testing.T) {
 	p.sees("three of ten")
 	p.until(`document.querySelector('.progress progress').value === 3`)
 	p.clickText("Cancel")
-	p.sees("Cancelled")
+	p.sees("You cancelled this call.")
 
 	eval[string](p, `location.hash = '#/drive/kit/resources/kit%3A%2F%2Fcount'`)
 	p.sees("version 0")
@@ -220,22 +250,22 @@ func TestMessageTools(t *testing.T) {
 	p.clickText("Compare …")
 	hash(seq[0])
 	p.clickText("Compare with " + string(text(seq[1])))
-	p.until(`document.querySelectorAll('.sides .jline.changed').length > 0`)
+	p.until(`document.querySelectorAll('.more-box .diff mark').length > 0`) // P16: only what differs
 	hash(seq[1])
-	p.clickText("Edit and send")
-	p.until(`document.querySelector('.more-box textarea')`)
-	p.clickText("Send")
-	p.until(`document.querySelector('.more-box .state.ok')?.innerText.includes('Response')`)
-	p.clickText("Close")
 	p.clickText("Compare protocol versions")
 	p.clickText("Call both")
 	p.until(`document.querySelectorAll('.sides > div').length === 2`)
 	for _, want := range []string{"2025-11-25", "2026-07-28", "initialize", "io.modelcontextprotocol/protocolVersion"} {
 		p.until(`document.querySelector('.sides').innerText.includes('` + want + `')`)
 	}
+	p.clickText("Edit and send") // fills in the form for requests, without what the client adds
+	p.until(`document.querySelector('#send-method')?.value === 'tools/list' && document.querySelector('#send-params').value === '{}'`)
+	p.clickText("Send request")
+	p.until(`document.querySelector('.send-out .state.ok')?.innerText === 'ok'`)
+	p.at("#/wire", `document.querySelector('.wiretable')`)
 	p.clickText("Pause")
 	p.clickText("Resume")
 	p.clickText("Clear")
-	p.until(`document.querySelector('.bar > .soft').innerText.startsWith('0 of 0')`)
+	p.until(`document.querySelector('.bar .count').innerText.startsWith('0 rows of 0')`)
 	p.sees("No messages yet")
 }

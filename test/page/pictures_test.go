@@ -2,86 +2,172 @@ package page
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/web"
 )
+
+// A guide is a model that knows two questions, for the pictures of the chat.
+type guide struct{}
+
+func (guide) Info() llm.Info { return llm.Info{Provider: "test", Name: "guide"} }
+
+func (guide) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	last := r.Messages[len(r.Messages)-1]
+	said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text("These are the six products with the highest prices. The chart has their prices in cents.")}}
+	call := func(tool, args string) {
+		said.Parts = []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: fmt.Sprintf("c%d", len(r.Messages)), Name: tool, Arguments: llm.RawMessage(args)}}}
+	}
+	switch {
+	case last.Role != llm.RoleUser:
+	case strings.Contains(last.Text(), "garden"):
+		call("notes__search_notes", `{"query":"garden"}`)
+	default:
+		call("shop__run_query", `{"sql":`+quote(dearest)+`}`)
+	}
+	return func(yield func(llm.Event, error) bool) { yield(llm.Event{Kind: llm.EventDone, Message: &said}, nil) }
+}
+
+const dearest = "select name, price_cents from product order by price_cents desc limit 6"
+
+// viewShown is true when the view of a tool is in sight and has told its height.
+// Browsers do not draw frames of other origins that are out of sight.
+const viewShown = `(() => { const f = [...document.querySelectorAll('.app-frame')].find((f) => f.checkVisibility()); f?.closest('.app-view').scrollIntoView({block: 'center'}); return parseInt(f?.style.height) > 100; })()`
+
+var (
+	wideDesk  = look{width: 1440, height: 900}
+	wideNight = look{width: 1440, height: 900, dark: true}
+	pocket    = look{width: 390, height: 844}
+	night2    = []picture{{wideDesk, ""}, {wideNight, "-dark"}}
+	all3      = []picture{{wideDesk, ""}, {wideNight, "-dark"}, {pocket, "-phone"}}
+)
+
+// A picture is how a view is looked at, and what is added to the name of its file.
+type picture struct {
+	look
+	suffix string
+}
 
 // The pictures of the documentation. They are made, and looked at for being
 // pictures of something, with every run; -update writes them to docs/images.
 func TestPictures(t *testing.T) {
 	h := build(t, plan{
 		servers: append(samples(t), config.Server{Name: "weather", Kind: config.Stdio, Command: "/nonexistent/weather-server"}),
-		pending: []web.Pending{{Name: "tickets", File: ".mcp.json", Command: "npx -y ticket-server --project tenon", Pin: "x", Warnings: []string{"it runs a package from the network"}}}, eras: true,
+		pending: []web.Pending{{Name: "tickets", File: ".mcp.json", Command: "npx -y ticket-server --project tenon", Pin: "x", Warnings: []string{"it runs a package from the network"}}},
+		eras:    true, model: guide{}, rules: []config.Rule{{Effect: config.Allow, Server: "shop", Tool: "*"}},
 	})
-	p := open(t, h.visit(), desk)
+	p := open(t, h.visit(), wideDesk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	p.until(`document.querySelector('[data-part="server/weather"] .state.bad')`)
-	talk(p)
+	p.at("#/chat", `document.querySelector('.composer textarea')`)
+	p.say("Which products cost the most?")
+	p.until(`document.querySelector('.said-list').innerText.includes('highest prices')`)
 	chat := eval[string](p, "location.hash")
-	eval[string](p, `location.hash = '#/drive/shop/tools/list_tables'`)
-	p.until(`document.querySelector('.raw')`)
-	p.clickText("Run")
-	p.until(`document.querySelector('.outcome')?.childElementCount > 0`)
-	call := eval[string](p, `(async () => { const r = await (await fetch('/api/v1/wire?method=tools/call&kind=request&server=calc')).json(); return '#/wire/' + r.messages[0].seq; })()`)
-
-	views := []struct{ name, hash, ready string }{
-		{"anatomy", "#/", `document.querySelectorAll('.counts').length === 4`},
-		{"panel", "#/joint/notes", `document.querySelector('.handshake')`},
-		{"server", "", ``},
-		{"wire", call, `document.querySelector('.message .json')`},
-		{"chat", chat, `document.querySelector('.card')`},
-	}
-	for _, l := range []struct {
-		look
-		suffix string
-	}{{desk, ""}, {night, "-dark"}, {phone, "-phone"}} {
-		p.look(l.look)
-		for _, v := range views {
-			if v.name == "server" {
-				eval[string](p, `location.hash = '#/drive/shop/tools/list_tables'`)
-				p.until(`document.querySelector('.raw')`)
-				p.clickText("Run")
-				p.until(`document.querySelector('.outcome')?.childElementCount > 0`)
-				eval[bool](p, `document.querySelector('.detail').scrollTo(0, 0) ?? true`)
-			} else {
-				eval[string](p, "location.hash = "+quote(v.hash))
-				p.until(v.ready)
-			}
-			p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](`new Promise((r) => setTimeout(r, 900))`, chromedp.EvalAwaitPromise))) // dots have arrived
-			keep(t, v.name+l.suffix, p)
-		}
-	}
-	p.look(desk)
-	eval[string](p, "location.hash = "+quote(call))
+	p.query(dearest)
+	call := eval[string](p, `(async () => { const r = await (await fetch('/api/v1/wire?method=tools/call&kind=request&server=shop')).json(); return '#/wire/' + r.messages[0].seq; })()`)
+	p.at(call, `document.querySelector('.message .json')`)
 	p.clickText("Compare protocol versions")
 	p.clickText("Call both")
 	p.until(`document.querySelectorAll('.sides > div').length === 2`)
+	p.rest()
 	keep(t, "eras", p)
-	eval[string](p, `location.hash = '#/chat'`)
-	p.click(".composer textarea")
-	p.press(strings.Split("Search the notes for garden", "")...)
-	p.press("\r")
+	for _, l := range all3 {
+		p.look(l.look)
+		for _, v := range []struct{ name, hash, ready string }{
+			{"server", "#/drive/shop/tools/run_query", viewShown},
+			{"wire", call, `document.querySelector('.message .json')`},
+			{"chat", chat, viewShown},
+		} {
+			p.at(v.hash, v.ready)
+			p.rest()
+			keep(t, v.name+l.suffix, p)
+		}
+	}
+	for _, l := range night2 {
+		p.look(l.look)
+		p.at("#/drive/shop/tools/run_query", viewShown)
+		p.clickText("Full screen")
+		p.until(`document.querySelector('.app-view.whole')`)
+		p.rest()
+		keep(t, "view-full"+l.suffix, p)
+		p.clickText("Leave full screen")
+		p.until(`!document.querySelector('.app-view.whole')`)
+	}
+	p.look(wideDesk)
+	p.at(chat, viewShown)
+	p.say("Search the notes for garden")
 	p.sees("Allow this call?")
-	p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](`new Promise((r) => setTimeout(r, 300))`, chromedp.EvalAwaitPromise)))
-	keep(t, "approval", p)
+	for _, l := range night2 {
+		p.look(l.look)
+		p.rest()
+		keep(t, "approval"+l.suffix, p)
+	}
+}
+
+// rest waits until nothing has changed for a moment: what travels has arrived,
+// frames of views have been drawn.
+func (p *tab) rest() {
+	p.t.Helper()
+	if !*update {
+		return
+	}
+	eval[bool](p, `new Promise((done) => { let due; const o = new MutationObserver(() => again()); const again = () => { clearTimeout(due); due = setTimeout(() => { o.disconnect(); done(true); }, 500); }; o.observe(document.querySelector('main'), {subtree: true, childList: true, attributes: true}); again(); setTimeout(() => done(true), 3000); })`)
+}
+
+// Every picture is in the documentation, which has no other.
+func TestPicturesAreUsed(t *testing.T) {
+	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, file := range append(docs, filepath.Join("..", "..", "README.md")) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`images/([a-z0-9-]+\.png)`).FindAllStringSubmatch(string(data), -1) {
+			used[m[1]] = true
+		}
+	}
+	have, err := filepath.Glob(filepath.Join("..", "..", "docs", "images", "*.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range have {
+		if !used[filepath.Base(file)] {
+			t.Errorf("nothing refers to %s", file)
+		}
+		delete(used, filepath.Base(file))
+	}
+	for name := range used {
+		t.Errorf("there is no picture %s", name)
+	}
 }
 
 // keep makes a picture, and writes it where the documentation has it.
 func keep(t *testing.T, name string, p *tab) {
 	t.Helper()
+	_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: 1, Y: 1}) // points at nothing
+	p.must(err)
 	small := shrink(t, p.picture(""))
 	if !*update {
 		return

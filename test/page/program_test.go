@@ -58,6 +58,13 @@ func up(t *testing.T, folder string, args ...string) string {
 // upWith does so with the person's configuration in a folder.
 func upWith(t *testing.T, folder, config string, args ...string) string {
 	t.Helper()
+	address, _ := upProcess(t, folder, config, args...)
+	return address
+}
+
+// upProcess does so too, and returns the process.
+func upProcess(t *testing.T, folder, config string, args ...string) (string, *os.Process) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	c := exec.CommandContext(ctx, tenon(t), append([]string{"up", "--no-browser", "--model", "none", "--workspace", filepath.Join(t.TempDir(), "work")}, args...)...)
 	c.Dir = folder
@@ -83,9 +90,9 @@ func upWith(t *testing.T, folder, config string, args ...string) string {
 				for lines.Scan() { // so that it never waits for a reader
 				}
 			}()
-			return address
+			return address, c.Process
 		}
 	}
 	t.Fatal("tenon up printed no address")
-	return ""
+	return "", nil
 }

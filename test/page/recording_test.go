@@ -60,7 +60,7 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 	}
 	load(file)
-	p.until(fmt.Sprintf(`document.querySelector('.bar > .soft').innerText.startsWith('%d of ')`, len(rec.Messages)))
+	p.until(fmt.Sprintf(`document.querySelector('.bar .count').innerText.startsWith('%d rows of ')`, len(rec.Messages)))
 	p.until(`[...document.querySelectorAll('.spacer .wrow:not([hidden]) .srv')].every((e) => e.innerText === 'recording calc')`)
 	p.until(`document.querySelector('.bar select[aria-label=Server]').value === 'recording calc'`)
 	p.until(`[...document.querySelectorAll('.spacer .wrow:not([hidden]) .method')].some((e) => e.innerText.includes('tools/list'))`)
@@ -78,7 +78,7 @@ func TestSaveAndLoad(t *testing.T) {
 func TestTap(t *testing.T) {
 	config := t.TempDir()
 	p := open(t, upWith(t, t.TempDir(), config, "--tap"), desk)
-	p.until(`document.querySelectorAll('.counts').length === 4`)
+	p.until(`document.querySelectorAll('.counts').length === 5`)
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(config, "tap.sock")); err == nil {
 			break
@@ -112,7 +112,7 @@ func TestTap(t *testing.T) {
 	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"some host","version":"1"}}}`, `"id":1`)
 	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
 	say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","arguments":{"a":20,"b":22}}}`, `42`)
-	p.clickText("Wire")
+	eval[string](p, `location.hash = '#/wire/all?flat=1&all=1'`)
 	const rows = `[...document.querySelectorAll('.spacer .wrow:not([hidden], .event)')].filter((r) => r.querySelector('.srv').innerText === 'tapped')`
 	p.until(rows + `.length === 5`)
 	p.until(rows + `.some((r) => r.querySelector('.method').innerText.includes('initialize') && r.querySelector('.status').innerText.startsWith('ok'))`)

@@ -83,3 +83,27 @@ func TestTasks(t *testing.T) {
 	p.until(`document.querySelector('#tasks').innerText.includes('completed')`)
 	p.until(`document.querySelector('.said-list').innerText.includes('the tea is ready')`)
 }
+
+// The pictures of tasks: in the list of all, and of their server.
+func TestTaskPictures(t *testing.T) {
+	ready := make(chan struct{})
+	p := brewing(t, ready)
+	p.clickText("Run in background")
+	p.sends()
+	close(ready)
+	p.sees("the tea is ready")
+	p.say("brew tea")
+	p.sends()
+	p.clickText("Tasks")
+	p.until(`document.querySelector('#tasks').innerText.includes('completed')`)
+	for _, l := range night2 {
+		p.look(l.look)
+		p.rest()
+		keep(t, "tasks"+l.suffix, p)
+	}
+	p.look(wideDesk)
+	p.clickText("Close")
+	p.at("#/drive/kettle/tasks", `document.querySelector('.aboutbox')`)
+	p.rest()
+	keep(t, "server-tasks", p)
+}

@@ -1,45 +1,54 @@
-// The picture: the host in the middle, one client for each server, and a line
-// for each connection. A dot travels along the line for each message.
+// The anatomy: you, the host with its model, one client for each server, and the
+// servers with what they offer. Other hosts whose servers run through tenon tap
+// are drawn below. A call travels along the drawing with its name.
 
 import { h, s, fill, icon } from './dom.js';
 import { count, millis } from './format.js';
 import { badge } from './links.js';
+import { follow, steps } from './calls.js';
+import { fly, Player } from './travel.js';
+import { hosts } from './hosts.js';
+import { names, offers } from './offers.js';
 import { phase, tone } from './phases.js';
 import { state, on, detail } from './store.js';
-import { panel } from './panel.js';
-
-export const name = 'anatomy';
-export const title = 'Anatomy';
+import { explain } from './explain.js';
+import { playButton } from './learn.js';
+import { playable } from './playable.js';
+import { transports, usable } from './servers.js';
 
 let view;
 
-export function show(parts, signal) {
-  view = new Anatomy(signal);
+export function show(parts, signal, frame) {
+  view = new Anatomy(signal, frame);
   view.open(parts);
   return view.el;
 }
 
 // move opens another part without redrawing the picture.
-export function move(parts) {
-  view.open(parts);
-  return true;
-}
-
-const still = matchMedia('(prefers-reduced-motion: reduce)');
+export function move(parts) { view.open(parts); }
 
 class Anatomy {
-  constructor(signal) {
+  constructor(signal, { head, tools }) {
     this.signal = signal;
     this.joints = new Map();
+    this.others = [];
     this.picture = h('div', { class: 'picture' });
-    this.side = h('div', { class: 'side-panel', hidden: true });
-    this.el = h('div', { class: 'split' }, h('div', { class: 'canvas' }, h('h1', { class: 'unseen' }, 'Host, clients and servers'), this.picture), this.side);
+    this.side = h('div', { class: 'side-panel' });
+    this.label = h('span', { class: 'travel', 'aria-hidden': 'true' });
+    this.player = new Player({ label: 'The latest call', signal, show: (step, animate) => this.step(step, animate), reset: () => this.clear() });
+    this.hint = h('p', { class: 'soft play-hint', role: 'status' });
+    tools.append(playButton('Play a tool call', () => this.play()), this.hint);
+    this.el = h('div', { class: 'split open' }, h('div', { class: 'canvas' }, head, this.picture, this.player.el), this.side);
+    this.sized = new ResizeObserver(() => this.wire());
+    signal.addEventListener('abort', () => this.sized.disconnect());
     this.draw();
     on('servers', () => this.changed(), signal);
-    on('pending', () => this.draw(), signal);
-    on('model', () => this.draw(), signal);
-    on('wire', (pieces) => this.travel(pieces.flat()), signal);
-    document.addEventListener('shut', () => { if (!this.side.hidden) { location.hash = '#/'; } }, { signal });
+    for (const topic of ['pending', 'model']) on(topic, () => this.draw(), signal);
+    on('asks', () => this.approval(), signal);
+    on('wire', (pieces) => { for (const name of new Set(pieces.flat().map((m) => m.server))) this.joints.get(name)?.numbers(); }, signal);
+    follow((call) => this.passed(call), signal);
+    hosts((list) => { this.others = list; this.draw(); }, signal);
+    document.addEventListener('shut', () => { if (this.parts?.[0] && this.parts[0] !== 'learn') location.hash = '#/'; }, { signal });
   }
 
   // changed redraws the servers that have changed.
@@ -52,89 +61,126 @@ class Anatomy {
   draw() {
     this.joints.clear();
     const all = [...state.servers.values()].sort((a, b) => a.name.localeCompare(b.name));
-    const items = [...all.map((one) => ({ server: one.name })), ...state.pending.map((p) => ({ pending: p }))];
-    const right = items.slice(0, Math.ceil(items.length / 2));
-    const left = items.slice(Math.ceil(items.length / 2));
-    if (items.length <= 2) { right.push(...left.splice(0)); }
-    const rows = Math.max(left.length, right.length, 1);
-    this.picture.className = 'picture' + (left.length ? '' : ' one-sided') + (items.length > 12 ? ' dense' : items.length <= 6 ? ' roomy' : '');
-    this.picture.style.setProperty('--rows', rows);
-    const host = h('button', { class: 'part host', type: 'button', onclick: () => { location.hash = '#/host'; } },
-      h('span', { class: 'role' }, 'Host'), h('strong', null, 'Tenon'),
-      h('span', { class: 'soft' }, count(all.length, 'client')),
-      state.model && h('span', { class: 'model' }, state.model.name, state.model.label && h('em', null, state.model.label)));
-    const cells = [h('div', { class: 'hostbox' }, host)];
-    const place = (list, side) => list.forEach((item, i) => {
-      const j = item.server ? new Joint(item.server, side, this) : waiting(item.pending);
-      if (item.server) this.joints.set(item.server, j);
-      const row = item.server ? j.el : j;
-      row.classList.add(side);
-      row.style.setProperty('--row', Math.floor((rows - list.length) / 2) + i + 1);
-      cells.push(row);
-    });
-    place(right, 'right');
-    place(left, 'left');
-    if (!items.length) cells.push(h('div', { class: 'empty' }, h('p', null, 'No servers yet.'), h('p', { class: 'soft' }, 'Add one with ', h('code', null, 'tenon config add'), ' and start tenon up again.')));
-    fill(this.picture, cells);
+    const n = all.length + state.pending.length;
+    this.picture.className = 'picture' + (n > 8 ? ' dense' : n > 4 ? ' snug' : '');
+    this.you = part('you', '', h('strong', null, 'You'));
+    this.model = part('model', '');
+    this.gate = part('approval', '');
+    this.host = part('host', '', h('strong', null, 'Host'), h('span', { class: 'soft' }, 'the program you use'));
+    const box = h('div', { class: 'hostbox' }, this.host, h('div', { class: 'inner' }, this.model, this.gate));
+    const list = h('div', { class: 'joints' }, all.map((one) => { const j = new Joint(one.name); this.joints.set(one.name, j); return j.el; }), state.pending.map(waiting),
+      !n && h('div', { class: 'empty' }, h('p', null, 'No servers yet.'), h('p', { class: 'soft' }, state.can.add ? [h('a', { to: '/add' }, 'Add a server'), '.'] : ['Add one with ', h('code', null, 'tenon config add'), ' and start tenon up again.'], ' The other three diagrams bring their own.')));
+    this.lines = s('svg', { class: 'wires', 'aria-hidden': 'true' });
+    fill(this.picture, this.lines, h('div', { class: 'youbox' }, this.you), box, list, this.others.length ? h('div', { class: 'others' }, h('h2', null, 'Other hosts on this machine'), h('p', { class: 'soft' }, 'Their servers run through tenon tap, so their messages are seen here.'), this.others.map((o) => this.other(o))) : null);
+    fill(this.model, h('strong', null, 'Model'), state.model && state.model.provider !== 'none' ? h('span', { class: 'soft' }, state.model.name) : h('span', { class: 'soft' }, 'none connected; keywords decide'));
+    this.approval();
     this.mark();
+    this.sized.disconnect();
+    for (const el of [this.picture, list, ...list.children]) this.sized.observe(el); // cards grow when their lists arrive
   }
 
-  // travel animates a dot for each new message.
-  travel(messages) {
-    const seen = new Set();
-    for (const m of messages) {
-      const j = this.joints.get(m.server);
-      if (!j || seen.has(m.server + m.sent)) continue;
-      seen.add(m.server + m.sent);
-      j.pass(!!m.sent, m.kind === 'error');
-    }
-    for (const name of new Set(messages.map((m) => m.server))) this.joints.get(name)?.numbers();
+  approval() {
+    const n = [...state.asks.values()].length;
+    this.gate.classList.toggle('waits', n > 0);
+    fill(this.gate, h('strong', null, 'Your approval'), h('span', { class: n ? 'waiting' : 'soft' }, n ? 'waiting for you' : 'before anything is called'));
+  }
+
+  // other draws a host that is not ours: its client, its connection, its server.
+  other(o) {
+    const j = { el: null, client: part('tap', String(o.conn), h('strong', null, o.host?.title || o.host?.name || 'some host'), h('span', { class: 'soft' }, 'host and client')), server: part('tapped', String(o.conn)) };
+    const { main, sub } = names(o.server, o.info);
+    fill(j.server, h('span', { class: 'title' }, h('strong', null, main), sub && h('span', { class: 'soft own' }, sub)), h('span', { class: 'soft' }, o.ended ? 'ended' : 'running', ` · ${count(o.calls, 'call')}`, o.errors ? `, ${count(o.errors, 'error')}` : ''));
+    j.el = h('div', { class: 'jointrow tapped' + (o.ended ? ' off' : ''), role: 'group', 'aria-label': main }, j.client, h('span', { class: 'joint plainline' }, h('span', { class: 'over' }, 'stdio', o.revision && ' · ' + o.revision), strand(), h('span', { class: 'under' }, 'through tenon tap')), j.server);
+    this.joints.set('tap ' + o.conn, j);
+    j.numbers = j.draw = () => {};
+    return j.el;
+  }
+
+  // wire draws the lines between you, the parts of the host and its clients.
+  wire() {
+    const frame = this.picture.getBoundingClientRect();
+    if (!frame.width || getComputedStyle(this.lines).display === 'none') return;
+    const at = (el) => { const r = el.getBoundingClientRect(); return { l: r.left - frame.left, r: r.right - frame.left, t: r.top - frame.top, b: r.bottom - frame.top, x: r.left - frame.left + r.width / 2, y: r.top - frame.top + r.height / 2 }; };
+    const you = at(this.you), box = at(this.host.parentElement), model = at(this.model), gate = at(this.gate);
+    const paths = [`M${you.r} ${you.y}H${box.l}`, `M${model.x} ${model.b}V${gate.t}`];
+    for (const j of this.joints.values()) if (j.client?.isConnected && !j.el.classList.contains('tapped')) { const c = at(j.client); paths.push(`M${gate.r} ${gate.y}C${gate.r + 36} ${gate.y} ${c.l - 36} ${c.y} ${c.l} ${c.y}`); }
+    fill(this.lines, paths.map((d) => s('path', { d })));
+  }
+
+  // play makes a real call; follow sees it pass.
+  async play() {
+    this.hint.textContent = '';
+    this.paused = false;
+    try { this.hint.textContent = await playable(); } catch (e) { this.hint.textContent = e.message; }
+  }
+
+  passed(call) {
+    if (this.player.playing || this.player.at >= 0 && this.player.at < this.player.steps.length - 1) { fill(this.player.caption, `${call.name} has passed meanwhile.`); return; }
+    this.call = call;
+    this.player.load(steps(call), [`${call.name} took ${millis(call.response.ms)}; shown slowly. `, h('a', { to: '/wire/' + call.request.seq }, 'Its messages')]);
+    this.player.play();
+  }
+
+  joint() { return this.joints.get(this.call.server) ?? this.joints.get('tap ' + this.call.conn); }
+
+  step(step, animate) {
+    this.clear();
+    const j = this.joint();
+    if (!j) return null;
+    const parts = { you: this.you, model: this.model, approval: this.gate, client: j.client, server: j.server };
+    if (step.part) { parts[step.part].classList.add('active'); return null; }
+    j.el.classList.add('busy');
+    parts[step.to].classList.add('active');
+    fill(this.label, step.back ? '← ' : '', step.label, step.back ? '' : ' →');
+    this.label.className = 'travel' + (step.bad ? ' bad' : '') + (step.back ? ' result' : '');
+    if (!animate) j.el.scrollIntoView({ block: 'nearest' });
+    return fly(this.picture, this.label, parts[step.from], parts[step.to], animate, j.el.querySelector('.over'));
+  }
+
+  clear() {
+    this.label.remove();
+    for (const el of this.picture.querySelectorAll('.active, .busy')) el.classList.remove('active', 'busy');
   }
 
   open(parts) {
+    const was = this.parts;
     this.parts = parts;
-    const shown = panel(parts, this.signal);
-    const was = this.side.hidden;
-    this.side.hidden = !shown;
-    this.refresh = shown?.refresh;
-    this.el.classList.toggle('open', !!shown);
-    fill(this.side, shown?.el);
+    const chosen = parts[0] && parts[0] !== 'learn';
+    const shown = explain(parts, this.signal, this.others);
+    this.refresh = shown.refresh;
+    this.el.classList.toggle('chosen', !!chosen);
+    fill(this.side, shown.el);
     this.mark();
-    if (shown && (was || this.focused)) shown.el.querySelector('h2')?.focus();
-    if (!shown && !was) this.last?.focus();
-    if (shown) this.last = document.querySelector('.picture [aria-expanded=true]');
+    if (chosen) { shown.el.querySelector('h2')?.focus(); this.last = this.picture.querySelector('[aria-expanded=true]'); } else if (was?.[0]) this.last?.focus();
   }
 
   mark() {
-    const [kind, name] = this.parts ?? [];
-    for (const el of this.picture.querySelectorAll('[data-part]')) el.setAttribute('aria-expanded', String(el.dataset.part === `${kind}/${name}`));
-    this.picture.querySelector('.host')?.setAttribute('aria-expanded', String(kind === 'host'));
+    const [kind, name = ''] = this.parts ?? [];
+    for (const el of this.picture.querySelectorAll('[data-part]')) el.setAttribute('aria-expanded', String(el.dataset.part === (name ? `${kind}/${name}` : kind)));
   }
 }
 
 // aside returns text for screen readers only.
 const aside = (text) => h('span', { class: 'unseen' }, text);
 
-const to = (...parts) => () => { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); };
+const to = (...parts) => () => { location.hash = '#/' + parts.filter(Boolean).map(encodeURIComponent).join('/'); };
 
 function part(kind, name, ...children) {
   const b = h('button', { type: 'button', class: 'part ' + kind, onclick: to(kind, name) }, children);
-  b.dataset.part = `${kind}/${name}`;
+  b.dataset.part = name ? `${kind}/${name}` : kind;
   return b;
 }
 
+const strand = () => s('svg', { class: 'strand', 'aria-hidden': 'true' }, s('line', { x1: 0, x2: '100%', y1: 8, y2: 8 }));
+
 // A Joint draws a client, its connection and its server.
 class Joint {
-  constructor(name, side, view) {
+  constructor(name) {
     this.name = name;
-    this.side = side;
-    this.view = view;
-    this.client = part('client', name, h('span', null, 'client', aside(' of ' + name)));
-    this.dot = s('circle', { r: 4, cx: 0, cy: 8, class: 'dot' });
-    this.line = s('svg', { class: 'strand', 'aria-hidden': 'true' }, s('line', { x1: 0, x2: '100%', y1: 8, y2: 8 }), this.dot);
+    this.client = part('client', name, h('span', null, 'Client', aside(' of ' + name)));
     this.above = h('span', { class: 'over' });
     this.below = h('span', { class: 'under' });
-    this.joint = part('joint', name, aside(`Connection to ${name}: `), this.above, this.line, this.below);
+    this.joint = part('joint', name, aside(`Connection to ${name}: `), this.above, strand(), this.below);
     this.server = part('server', name);
     this.el = h('div', { class: 'jointrow', role: 'group', 'aria-label': name }, this.client, this.joint, this.server);
     this.draw();
@@ -143,14 +189,16 @@ class Joint {
   draw() {
     const one = state.servers.get(this.name);
     if (!one) return;
-    this.el.className = `jointrow ${this.side} ${tone(one.phase)}`;
-    fill(this.server, aside('Server '), h('span', { class: 'title' }, h('strong', null, one.name), this.face), phase(one.phase), this.parts ?? (one.phase === 'ready' || one.phase === 'degraded' ? null : one.why && h('span', { class: 'soft why' }, one.why)));
+    const busy = this.el.classList.contains('busy');
+    this.el.className = `jointrow ${tone(one.phase)}` + (busy ? ' busy' : '');
+    const { main, sub } = names(this.name, this.info);
+    fill(this.server, aside('Server '), h('span', { class: 'title' }, this.face, h('strong', null, main), sub && h('span', { class: 'soft own' }, sub), phase(one.phase)), this.parts ?? (usable(one) ? null : one.why && h('span', { class: 'soft why' }, one.why)));
     this.numbers();
-    if (one.phase === 'ready' || one.phase === 'degraded') this.load(one);
-    else { this.parts = this.face = null; this.counts = ''; this.loaded = ''; }
+    if (usable(one)) this.load();
+    else { this.parts = this.face = null; this.loaded = ''; }
   }
 
-  async load(one) {
+  async load() {
     const asked = detail(this.name);
     if (this.loaded === asked) return;
     this.loaded = asked;
@@ -158,9 +206,10 @@ class Joint {
       const d = await asked;
       if (this.loaded !== asked) return;
       if (d.problems.length && this.parts) return; // keep the last complete lists
-      this.counts = [d.tools.length && count(d.tools.length, 'tool'), (d.resources.length + d.templates.length) && count(d.resources.length + d.templates.length, 'resource'), d.prompts.length && count(d.prompts.length, 'prompt')].filter(Boolean).join(', ');
-      this.parts = [h('span', { class: 'soft counts' }, this.counts || 'nothing offered'), h('span', { class: 'soft names' }, d.tools.slice(0, 12).map((t) => t.name).join(', '))];
+      const all = offers(d);
+      this.parts = h('span', { class: 'counts' }, all.length ? all.map((o) => h('span', { class: 'offer ' + o.kind }, h('strong', null, o.text), h('span', { class: 'soft' }, o.list.slice(0, 12).join(', ')))) : h('span', { class: 'soft' }, 'nothing offered'));
       this.face = badge(d.server?.icons);
+      this.info = d.server;
       this.draw();
     } catch { /* the panel says why */ }
   }
@@ -169,39 +218,15 @@ class Joint {
   numbers() {
     const one = state.servers.get(this.name);
     if (!one) return;
-    const kind = { builtin: 'in memory', http: 'HTTP', sse: 'HTTP+SSE' }[one.kind] ?? one.kind;
-    this.above.textContent = kind + (one.revision ? ' · ' + one.revision : '');
+    fill(this.above, h('span', null, transports[one.kind] ?? one.kind), one.revision && [h('span', { class: 'dot' }, ' · '), h('span', null, one.revision)]);
     const bits = [one.latencyMs !== undefined ? millis(one.latencyMs) : '', one.errors ? count(one.errors, 'error') : ''].filter(Boolean);
     this.below.textContent = bits.join(' · ') || ' ';
     this.below.className = 'under' + (one.errors ? ' bad' : '');
-  }
-
-  pass(sent, failed) {
-    const now = performance.now();
-    const key = sent ? 'out' : 'in';
-    this.times ??= {};
-    if (now - (this.times[key] ?? -1e9) < 180 || document.hidden) return;
-    this.times[key] = now;
-    if (still.matches) {
-      this.el.classList.add('flash');
-      setTimeout(() => this.el.classList.remove('flash'), 400);
-      return;
-    }
-    const width = this.line.clientWidth;
-    const outward = this.side === 'right' ? [0, width] : [width, 0];
-    const [a, b] = sent ? outward : outward.reverse();
-    const dot = this.dot.cloneNode();
-    dot.classList.add('moving');
-    if (failed) dot.classList.add('failed');
-    this.line.append(dot);
-    const run = dot.animate([{ transform: `translateX(${a}px)`, opacity: 0 }, { opacity: 1, offset: 0.15 }, { opacity: 1, offset: 0.85 }, { transform: `translateX(${b}px)`, opacity: 0 }], { duration: 650, easing: 'ease-in-out', delay: sent ? 0 : 260, fill: 'both' });
-    run.onfinish = run.oncancel = () => dot.remove();
   }
 }
 
 // waiting draws a server of a project that is not approved yet.
 function waiting(p) {
-  const server = part('pending', p.name, aside('Server '),
-    h('span', { class: 'title' }, h('strong', null, p.name)), h('span', { class: 'state wait' }, icon(p.refused ? 'bad' : 'ask'), p.refused ? 'cannot be approved' : 'waiting for approval'), h('code', { class: 'cmd' }, p.command));
-  return h('div', { class: 'jointrow pending', role: 'group', 'aria-label': p.name }, h('span', { class: 'gap' }), h('span', { class: 'gap line' }), server);
+  const server = part('pending', p.name, aside('Server '), h('span', { class: 'title' }, h('strong', null, p.name), h('span', { class: 'state wait' }, icon(p.refused ? 'bad' : 'ask'), p.refused ? 'cannot be approved' : 'waiting for approval')), h('code', { class: 'cmd' }, p.command));
+  return h('div', { class: 'jointrow pending', role: 'group', 'aria-label': p.name }, h('span', { class: 'gap line' }), server);
 }

@@ -1,19 +1,22 @@
 // Requests to the API, which docs/api.md describes.
 
-export class Refused extends Error {
+import { parseLater, stringify } from './numbers.js';
+
+class Refused extends Error {
   constructor(status, text, more) {
     super(text);
     this.status = status;
     this.code = more?.code;
+    this.data = more?.data;
     this.openIn = more?.openIn; // the process that has the session open
   }
 }
 
-async function request(method, path, body, type = 'application/json') {
-  const o = { method, headers: {}, credentials: 'same-origin', cache: 'no-store' };
+async function request(method, path, body, type = 'application/json', signal = undefined) {
+  const o = { method, headers: {}, credentials: 'same-origin', cache: 'no-store', signal };
   if (method === 'POST') {
     o.headers['Content-Type'] = type;
-    o.body = type === 'application/json' ? JSON.stringify(body ?? {}) : body;
+    o.body = type === 'application/json' ? stringify(body ?? {}) : body;
   }
   let r;
   try {
@@ -21,14 +24,26 @@ async function request(method, path, body, type = 'application/json') {
   } catch {
     throw new Refused(0, 'Tenon is not responding: it was stopped, or the connection was lost.');
   }
-  const text = await r.text();
+  const text = await whole(r);
   let out;
-  try { out = JSON.parse(text); } catch { out = null; }
+  // Messages come as text, and the page reads them where it shows them.
+  try { out = path.startsWith('wire') ? JSON.parse(text) : await parseLater(text); } catch { out = null; }
   if (!r.ok) throw new Refused(r.status, out?.error ?? `HTTP status ${r.status}`, out);
   return out;
 }
 
+// whole reads a response piece by piece: a large one would block the page.
+async function whole(r) {
+  const decoder = new TextDecoder();
+  let text = '';
+  for (const from = r.body.getReader(); ;) {
+    const { done, value } = await from.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
 export const get = (path) => request('GET', path);
-export const post = (path, body) => request('POST', path, body);
+export const post = (path, body, signal) => request('POST', path, body, undefined, signal);
 export const upload = (path, text) => request('POST', path, text, 'application/x-txtar');
 export const server = (name) => 'servers/' + encodeURIComponent(name);

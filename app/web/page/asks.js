@@ -1,36 +1,40 @@
 // Questions to the person: approvals, forms, pages to open and sampling
 // requests. The name of the asking server is shown outside of the server's text.
 
-import { h, button, icon, announce } from './dom.js';
+import { h, button, icon, announce, problem, warnings, alertLine } from './dom.js';
 import * as api from './api.js';
-import { coded, notOpened, openLink, webAddress } from './links.js';
+import { coded, notOpened, openLink, webAddress, wholeAddress } from './links.js';
 import { state, on } from './store.js';
 import { form } from './form.js';
 import { block, data } from './content.js';
 import { tree } from './json.js';
+import { findLink } from './runs.js';
 
 const made = new Map(); // card by question id, so that typed text survives a redraw
 
 // card returns the card of a question: the same element while it is open.
 export function card(ask) {
-  if (!made.has(ask.id)) made.set(ask.id, make(ask));
+  if (!made.has(ask.id)) {
+    const el = make(ask);
+    el.inert = true; // what was meant for something else must not answer it
+    setTimeout(() => { el.inert = false; }, 500);
+    made.set(ask.id, el);
+  }
   return made.get(ask.id);
 }
 
 const heads = { approval: 'Allow this call?', form: 'asks you to fill in a form', url: 'asks you to open a page', sampling: 'asks to use the model', flow: 'Allow this data to be passed on?' };
 
 function make(ask) {
-  const out = h('p', { class: 'wrong', role: 'alert' });
+  const out = alertLine();
   const answer = async (action, content) => {
     out.textContent = '';
     try { await api.post('asks/' + encodeURIComponent(ask.id), content === undefined ? { action } : { action, content }); } catch (e) { out.textContent = e.message; }
   };
   const body = { approval, form: formAsk, url, sampling, flow }[ask.kind]?.(ask, answer) ?? [];
   return h('section', { class: 'ask' + (ask.loud ? ' loud' : ''), tabindex: -1, 'aria-label': `Question from ${ask.server}` },
-    h('h3', null, icon('ask'), ask.kind === 'approval' || ask.kind === 'flow' ? heads[ask.kind] : [h('strong', null, ask.server), ' ' + heads[ask.kind]]), body, out);
+    h('h3', null, icon('ask'), ask.kind === 'approval' || ask.kind === 'flow' ? heads[ask.kind] : [h('strong', null, ask.server), ' ' + heads[ask.kind]]), body, out, h('p', { class: 'ask-links' }, ask.call ? h('span', { class: 'soft' }, 'Not sent yet.') : findLink('Its message', { ask: ask.id }), ask.call?.tool && h('a', { to: '/' + ['drive', ask.server, 'tools', ask.call.tool].map(encodeURIComponent).join('/') }, 'The tool')));
 }
-
-const warnings = (list) => (list ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w));
 
 function approval(ask, answer) {
   const c = ask.call;
@@ -92,8 +96,8 @@ function url(ask, answer) {
   const u = webAddress(ask.url);
   const open = u && openLink(u, 'Open this page');
   open?.addEventListener('click', () => answer('accept'));
-  return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'Full address'), h('p', { class: 'address' }, u ? [h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))] : h('code', null, ask.url)),
-    u ? h('p', { class: 'soft' }, h('strong', null, ask.server), ' sent this address. Open it only if you trust the site. ', coded(u)) : h('p', { class: 'state bad block' }, icon('bad'), notOpened(ask.url)),
+  return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'Full address'), u ? wholeAddress(u) : h('p', { class: 'address' }, h('code', null, ask.url)),
+    u ? h('p', { class: 'soft' }, h('strong', null, ask.server), ' sent this address. Open it only if you trust the site. ', coded(u)) : problem(notOpened(ask.url)),
     h('div', { class: 'actions' }, open, button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }), mute(ask, answer))];
 }
 
@@ -114,20 +118,33 @@ function sampling(ask, answer) {
 let inline = '';
 export function showsInline(session) { inline = session; draw(); }
 
-let place;
+let place, heading;
+
+// draw lists the questions, the newest first. While the person is busy with one
+// of them the others keep their places, so that no button slips away: new ones
+// come last then.
 function draw() {
   if (!place) return;
   const all = [...state.asks.values()].filter((a) => !(inline && a.session === inline));
   for (const id of made.keys()) if (!state.asks.has(id)) made.delete(id);
-  const want = all.map(card);
-  for (const el of [...place.children]) if (!want.includes(el)) el.remove();
-  want.forEach((el, i) => { if (place.children[i] !== el) place.insertBefore(el, place.children[i] ?? null); });
+  const want = all.map(card).reverse();
+  const cards = [...place.children].filter((el) => el !== heading);
+  for (const el of cards) if (!want.includes(el)) el.remove();
+  const busy = place.matches(':hover') || place.contains(document.activeElement);
+  for (const el of want.filter((x) => !cards.includes(x)).reverse()) {
+    if (busy) place.append(el); else heading.after(el);
+  }
+  if (!busy) want.forEach((el, i) => { if (place.children[i + 1] !== el) place.insertBefore(el, place.children[i + 1] ?? null); });
+  heading.replaceChildren(want.length === 1 ? '1 question' : `${want.length} questions`, want.length > 1 ? h('span', { class: 'soft' }, 'newest first') : '');
   place.hidden = !want.length;
 }
 
 // tray shows open questions in every view.
 export function tray() {
   place = document.getElementById('tray');
+  heading = h('h2');
+  place.append(heading);
+  place.addEventListener('mouseleave', draw);
   let before = new Set();
   on('asks', () => {
     const now = new Set(state.asks.keys());

@@ -1,20 +1,23 @@
 // The chat view: messages, tool calls and questions.
 
-import { h, button, fill, icon, announce } from './dom.js';
+import { h, button, fill, icon, announce, problem, warnings, alertLine } from './dom.js';
 import * as api from './api.js';
 import { count, day, millis, usage } from './format.js';
 import { markdown } from './markdown.js';
-import { phase } from './phases.js';
 import { on, resume, spent, state, turns } from './store.js';
 import { data, result, text } from './content.js';
 import { card, showsInline } from './asks.js';
 import { tree } from './json.js';
 import { taskStatus, toBackground } from './tasks.js';
+import { findLink } from './runs.js';
+import { takeDraft, viewOf } from './apps.js';
+import { callWord, mark } from './words.js';
 
 export const name = 'chat';
 export const title = 'Chat';
 
-const kept = new Map(); // tool calls seen live, in order, by session
+const kept = new Map(); // tool calls seen live, in order, by session, with their whole results
+const mostKept = 8, mostCalls = 100; // sessions, and calls of each
 let view;
 
 export function show(parts, signal) {
@@ -40,7 +43,7 @@ class Chat {
     this.label = h('span', { class: 'modellabel' });
     this.cost = h('span', { class: 'soft', role: 'status' });
     this.drawer = h('div', { class: 'side-panel', hidden: true });
-    this.wrong = h('p', { class: 'wrong', role: 'alert' });
+    this.wrong = alertLine();
     this.elsewhere = h('div', { class: 'actions', hidden: true }, button('Take over', { title: 'Continue here; the other process continues in a copy', onclick: () => this.takeOver() }), button('Continue in a copy', { onclick: () => this.copy() }, 'copy'));
     this.undo = button('Undo', { class: 'small', title: 'Remove the last turn from the conversation', onclick: () => this.takeBack() }, 'from');
     this.el = h('div', { class: 'split chatbox' },
@@ -53,13 +56,14 @@ class Chat {
     this.box = this.said.parentElement;
     this.bottom = true;
     on('sessions', () => this.drawList(), signal);
-    on('chat', (list) => this.heard(list), signal);
+    on('chat', (list) => this.onEvents(list), signal);
     on('asks', () => this.drawAsks(), signal);
     on('reload', () => this.open(this.id), signal);
     on('moved', (list) => this.moved(list), signal);
     on('delivered', (list) => { if (list.includes(this.id) && !state.busy.has(this.id)) this.refetch(); }, signal);
     on('model', () => this.drawModel(), signal);
     signal.addEventListener('abort', () => showsInline(''));
+    document.addEventListener('draft', (e) => { if (e.detail.session === this.id) { e.preventDefault(); this.draft(e.detail.text); } }, { signal });
     document.addEventListener('shut', () => { this.drawer.hidden = true; }, { signal });
     this.drawModel();
     this.refreshList();
@@ -80,6 +84,15 @@ class Chat {
       } catch (e) { this.wrong.textContent = e.message; }
     }
     this.draw();
+    const text = takeDraft();
+    if (text) this.draft(text);
+  }
+
+  // draft puts a message that a view suggested into the input.
+  draft(text) {
+    this.input.value = this.input.value.trim() ? this.input.value + '\n' + text : text;
+    this.input.focus();
+    announce('The suggested message is in the input. It is not sent yet.');
   }
 
   // fetch loads a session and reports whether it is still the one to show. A
@@ -89,8 +102,10 @@ class Chat {
     const got = await api.get('sessions/' + encodeURIComponent(id));
     if (this.id !== id || this.asking !== asked) return false;
     this.summary = got.session;
+    this.views = got.views ?? {};
     this.messages = (got.messages ?? []).slice(0, got.turn ? got.turn.before : undefined);
     if (!got.turn) this.settle(id);
+    if (!got.turn && this.tail?.id !== id) this.tail = { id, list: [got.problem && { kind: 'error', text: got.problem }, got.stop && { kind: 'done', stop: got.stop }].filter(Boolean) };
     else resume(id, got.turn);
     return true;
   }
@@ -102,7 +117,10 @@ class Chat {
     if (live.at(-1)?.kind !== 'done') return;
     const seen = new Map();
     for (const e of live) if (e.kind === 'tool') seen.set(e.call.id, e.call);
-    kept.set(id, [...(kept.get(id) ?? []), ...seen.values()]);
+    const all = [...(kept.get(id) ?? []), ...seen.values()].slice(-mostCalls);
+    kept.delete(id);
+    kept.set(id, all);
+    if (kept.size > mostKept) kept.delete(kept.keys().next().value);
     this.tail = { id, list: live.filter((e) => e.kind === 'error' || e.kind === 'notice' || e.kind === 'done' && e.stop !== 'end') };
     turns.delete(id);
   }
@@ -110,7 +128,7 @@ class Chat {
   drawModel() {
     const m = state.model;
     fill(this.model, h('option', { selected: true }, !m ? 'No model' : m.provider === 'none' ? 'none' : `${m.provider}/${m.name}`));
-    fill(this.label, m?.label && [icon('warn'), m.label]);
+    fill(this.label, m?.label && [icon('warn'), m.label], (!m || m.provider === 'none') && state.can.connect && h('a', { to: '/connect' }, 'Connect a model'));
     this.asked = false;
   }
 
@@ -207,7 +225,7 @@ class Chat {
     } catch (e) { this.refused(e); }
   }
 
-  heard(list) {
+  onEvents(list) {
     let over = false;
     for (const e of list) {
       if (!e || e.session !== this.id) { if (e?.kind === 'done') this.refreshList(); continue; }
@@ -285,7 +303,7 @@ class Chat {
         else if (p.kind === 'tool_call') {
           const at = seen.length - (all.length - n++);
           const known = at >= 0 && seen[at].name === p.call.name ? seen[at] : null;
-          items.push(toolCard(known ?? saved(p.call, results.get(p.call.id))));
+          items.push(toolCard(known ?? saved(p.call, results.get(p.call.id)), this.id), viewOf(known ?? this.views?.[p.call.id], this.id));
         }
       }
     }
@@ -305,7 +323,7 @@ class Chat {
         items[cards.get(e.call.id)] = e.call;
       } else if (e.kind !== 'done') { text = null; items.push(note(e)); }
     }
-    for (const i of cards.values()) items[i] = toolCard(items[i], this.folds ??= new Map());
+    for (const i of cards.values()) items[i] = [toolCard(items[i], this.id, this.folds ??= new Map()), viewOf(items[i], this.id)];
     text?.show();
     this.live = text;
     if (state.busy.has(this.id) && !live.length) items.push(h('p', { class: 'soft' }, 'Working …'));
@@ -339,9 +357,11 @@ class Chat {
 const person = (t) => h('div', { class: 'said person' }, h('span', { class: 'role' }, 'You'), h('p', { class: 'wrap' }, t));
 const thinking = (t) => h('details', { class: 'thinking' }, h('summary', null, 'Thinking'), h('p', { class: 'wrap soft' }, t));
 
+const ends = { cancelled: 'Stopped.', length: 'The answer was cut off at the token limit.', refusal: 'The model refused to answer.' };
+
 function note(e) {
-  if (e.kind === 'error') return h('p', { class: 'state bad block wrap' }, icon('bad'), e.text);
-  if (e.kind === 'done') return h('p', { class: 'soft' }, { cancelled: 'Stopped.', length: 'The answer was cut off at the token limit.', refusal: 'The model refused to answer.' }[e.stop] ?? '');
+  if (e.kind === 'error') return problem(e.text);
+  if (e.kind === 'done') return ends[e.stop] ? h('p', { class: 'soft' }, ends[e.stop]) : null;
   return h('p', { class: 'state wait block wrap' }, icon('warn'), e.text);
 }
 
@@ -358,22 +378,30 @@ class Model {
   show() { fill(this.body, markdown(this.text)); }
 }
 
+// ended returns the phase of a saved call. Sessions of older versions only know
+// that a call failed.
+function ended(r) {
+  if (!r?.is_error) return { phase: r ? 'done' : 'cancelled' };
+  return r.outcome === 'failed' ? { phase: 'done', result: { isError: true } } : { phase: r.outcome === 'error' ? 'failed' : r.outcome || 'failed', code: r.code };
+}
+
 // saved returns the card of a saved call.
 function saved(call, r) {
   const [server, tool] = call.name.split('__');
-  return { id: call.id, server: tool ? server : '', tool: tool ?? call.name, name: call.name, arguments: call.arguments, phase: r ? (r.is_error ? 'failed' : 'done') : 'cancelled', forModel: (r?.parts ?? []).map((p) => p.text ?? `[${p.kind}]`).join('\n') };
+  return { id: call.id, server: tool ? server : '', tool: tool ?? call.name, name: call.name, arguments: call.arguments, ...ended(r), forModel: (r?.parts ?? []).map((p) => p.text ?? `[${p.kind}]`).join('\n') };
 }
 
 // toolCard shows a call: its tool, arguments, permission and result.
-function toolCard(c, folds) {
-  const open = folds?.get(c.id) ?? (c.phase === 'failed' || c.phase === 'running' || c.phase === 'done');
+function toolCard(c, session, folds) {
+  const open = folds?.get(c.id) ?? (c.phase === 'failed' || c.phase === 'running' || c.phase === 'done' && !(c.ui && state.can.views)); // a view shows it
   const el = h('details', { class: 'card', open, ontoggle: () => folds?.set(c.id, el.open) },
-    h('summary', null, icon('tool'), h('span', { class: 'grow1' }, c.server && h('strong', null, c.server + ' › '), h('strong', null, c.title || c.tool)), phase(c.phase), c.tookMs !== undefined && h('span', { class: 'soft' }, millis(c.tookMs))),
+    h('summary', null, icon('tool'), h('span', { class: 'grow1' }, c.server && h('strong', null, c.server + ' › '), h('strong', null, c.title || c.tool)), mark(callWord(c)), c.tookMs !== undefined && h('span', { class: 'soft' }, millis(c.tookMs))),
     h('div', { class: 'card-body' }, h('p', { class: 'label' }, 'Arguments'), data(c.arguments ?? {}),
-      c.rule && h('p', { class: 'label' }, c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
+      c.rule && h('p', { class: 'label' }, c.rule), warnings(c.warnings),
       c.task && c.phase === 'running' ? h('div', { class: 'progress' }, taskStatus(c.task), c.message && h('span', { class: 'soft' }, c.message), !c.task.background && button('Run in background', { class: 'small', onclick: () => toBackground({ server: c.server, id: c.task.id }) }))
         : c.phase === 'running' && c.progress ? h('div', { class: 'progress' }, c.total ? h('progress', { max: c.total, value: c.progress, 'aria-label': 'Progress' }) : h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }, c.message)) : null,
-      c.result && [h('p', { class: 'label' }, 'Result'), result(c.result)], c.problem && h('p', { class: 'wrap' }, c.problem),
+      c.result?.content && [h('p', { class: 'label' }, 'Result'), result(c.result)], c.problem && h('p', { class: 'wrap' }, c.problem),
+      c.server && ['running', 'done', 'failed'].includes(c.phase) && h('div', { class: 'tools' }, findLink('Its messages', { session, call: c.id })),
       c.forModel && h('details', null, h('summary', null, 'What the model received'), text(c.forModel), c.handle && h('p', { class: 'soft' }, 'Shortened. The whole result has the handle ', h('code', null, c.handle)))));
   return el;
 }

@@ -36,12 +36,17 @@ export function say(text) {
   return all;
 }
 
-function put(el, children) {
+function nodes(children, all = []) {
   for (const c of children) {
     if (c === null || c === undefined || c === false || c === true) continue;
-    if (Array.isArray(c)) put(el, c);
-    else el.append(c instanceof Node ? c : say(c));
+    if (Array.isArray(c)) nodes(c, all);
+    else all.push(c instanceof Node ? c : say(c));
   }
+  return all;
+}
+
+function put(el, children) {
+  el.append(...nodes(children));
   return el;
 }
 
@@ -77,10 +82,35 @@ export function s(tag, props, ...children) {
   return put(el, children);
 }
 
+// lasting has elements that fill does not remove at once, each with a function
+// that ends it and returns a promise: frames of views, which are told before
+// they go and would load again if they were moved.
+export const lasting = new Map();
+
 // fill replaces what an element holds.
 export function fill(el, ...children) {
-  el.replaceChildren();
-  return put(el, children);
+  const last = [...lasting.keys()].filter((x) => el.contains(x));
+  if (!last.length) {
+    el.replaceChildren();
+    return put(el, children);
+  }
+  const wanted = nodes(children);
+  const stays = new Set();
+  for (const c of [...el.childNodes]) {
+    const inside = last.filter((x) => c.contains(x));
+    if (!inside.length) c.remove();
+    else if (wanted.includes(c)) stays.add(c);
+    else {
+      c.hidden = true;
+      Promise.allSettled(inside.map((x) => lasting.get(x)())).then(() => c.remove());
+    }
+  }
+  let at = el.firstChild;
+  for (const c of wanted) {
+    if (stays.has(c)) at = c.nextSibling;
+    else el.insertBefore(c, at);
+  }
+  return el;
 }
 
 const shapes = {
@@ -101,11 +131,14 @@ const shapes = {
   copy: 'M5.500 5.500h7v7h-7zM3.500 10.500v-7h7',
   out: 'M9 3h4v4M13 3 7.500 8.500M11 9.500V13H3V5h3.500',
   right: 'M6 3.500 10.500 8 6 12.500',
+  back: 'M10 3.500 5.500 8 10 12.500',
   send: 'M2.500 8 13.500 3l-3 10-3-4z',
   eye: 'M1.500 8S4 3.500 8 3.500 14.500 8 14.500 8 12 12.500 8 12.500 1.500 8 1.500 8M8 6.200a1.800 1.800 0 1 1 0 3.600 1.800 1.800 0 0 1 0-3.600',
   tool: 'M9.500 2.500a3.500 3.500 0 0 1 4 4.600L8 12.500a1.900 1.900 0 0 1-2.700-2.700L10.500 4M3 13',
   bin: 'M3 4.500h10M6.500 4.500V3h3v1.500M4.500 4.500l.7 8.500h5.600l.7-8.500',
   ask: 'M5.500 6a2.500 2.500 0 1 1 3.500 2.300c-.7.3-1 .8-1 1.500M8 12.500v.01',
+  up: 'M3.500 10 8 5.500 12.500 10',
+  down: 'M3.500 6 8 10.500 12.500 6',
   to: 'M3 8h10M9 4l4 4-4 4',
   from: 'M13 8H3M7 4 3 8l4 4',
 };
@@ -122,6 +155,27 @@ export function button(text, props, sign) {
   delete p.bare;
   if (bare) { p['aria-label'] = text; p.title = text; p.class = 'bare ' + (p.class ?? ''); }
   return h('button', p, sign && icon(sign), !bare && text);
+}
+
+// problem shows an error, or a text that says what is wrong.
+export const problem = (e) => h('p', { class: 'state bad block wrap', role: e.message ? 'alert' : null }, icon('bad'), e.message ?? String(e));
+
+// warnings shows each text of a list, which may be missing.
+export const warnings = (list) => (list ?? []).map((w) => h('p', { class: 'state wait block wrap' }, icon('warn'), w));
+
+// alertLine is an empty line for errors, which screen readers read at once.
+export const alertLine = () => h('p', { class: 'wrong', role: 'alert' });
+
+// facts lists names and values, without those that have no value.
+export const facts = (...list) => h('dl', { class: 'facts' }, list.filter((r) => r && r[1] !== undefined && r[1] !== '' && r[1] !== null && r[1] !== false).map(([k, v]) => [h('dt', null, k), h('dd', null, v)]));
+
+// dialog shows a box over the page and returns it. It ends with box.close(), with
+// Escape or with a click outside.
+export function dialog(title, ...body) {
+  const box = h('dialog', { class: 'box', 'aria-label': title, onclose: () => box.remove(), onclick: (e) => { if (e.target === box) box.close(); } }, h('h2', null, title), body);
+  document.body.append(box);
+  box.showModal();
+  return box;
 }
 
 // announce passes text to screen readers.

@@ -4,7 +4,9 @@
 //
 //   const f = form(schema, {value, oninput});  f.el, f.value(), f.problems(), f.set(v)
 
-import { h, button, fill, visible } from './dom.js';
+import { h, button, fill, visible, alertLine } from './dom.js';
+import { number, parse, stringify } from './numbers.js';
+import { remember } from './store.js';
 import { check, isObject, resolve, same, start, types } from './schema.js';
 
 let ids = 0;
@@ -29,12 +31,12 @@ class Form {
 
   build(raw, label) {
     this.place = h('div', { class: 'fields' });
-    this.other = h('p', { class: 'wrong', role: 'alert' });
+    this.other = alertLine();
     this.el = h('div', { class: 'form' + (raw ? ' with-raw' : '') }, h('div', null, this.place, this.other));
     if (raw) {
       this.text = h('textarea', { class: 'raw mono', spellcheck: 'false', 'aria-label': label + ' as JSON', rows: 6, oninput: () => this.#typed() });
-      this.textWrong = h('p', { class: 'wrong', role: 'alert' });
-      this.el.append(h('div', { class: 'raw-side' }, h('label', { class: 'name' }, 'JSON'), this.text, this.textWrong));
+      this.textWrong = alertLine();
+      this.el.append(h('details', { class: 'raw-side', open: remember('json') === 'open', ontoggle: (e) => remember('json', e.target.open ? 'open' : 'shut') }, h('summary', null, 'Edit as JSON'), this.text, this.textWrong));
     }
     this.#draw();
     this.#wrote();
@@ -95,21 +97,21 @@ class Form {
   #wrote() {
     this.broken = '';
     if (!this.text) return;
-    this.text.value = this.now === undefined ? '' : JSON.stringify(this.now, null, 2);
+    this.text.value = this.now === undefined ? '' : stringify(this.now, 2);
     this.textWrong.textContent = '';
     this.text.removeAttribute('aria-invalid');
   }
 
   #typed() {
     try {
-      this.now = this.text.value.trim() === '' ? {} : JSON.parse(this.text.value);
+      this.now = this.text.value.trim() === '' ? {} : parse(this.text.value);
       this.broken = '';
     } catch (e) {
       this.broken = 'This is not JSON yet: ' + e.message;
     }
     this.textWrong.textContent = visible(this.broken);
     this.text.toggleAttribute('aria-invalid', false);
-    if (this.broken) this.text.setAttribute('aria-invalid', 'true');
+    if (this.broken) { this.text.setAttribute('aria-invalid', 'true'); this.text.closest('details').open = true; }
     else {
       this.#draw();
       this.all = true;
@@ -202,7 +204,7 @@ class Form {
       value: now === undefined ? '' : String(now),
       oninput: () => {
         const text = input.value.trim();
-        this.write(path, text === '' ? undefined : /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? Number(text) : text);
+        this.write(path, text === '' ? undefined : number(text) ?? text);
       },
     });
     return this.row(s, path, o, input);
@@ -224,9 +226,9 @@ class Form {
   json(s, path, o) {
     const now = this.at(path);
     const text = h('textarea', {
-      class: 'mono grow', rows: 2, spellcheck: 'false', placeholder: 'any JSON', value: now === undefined ? '' : JSON.stringify(now, null, 2),
+      class: 'mono grow', rows: 2, spellcheck: 'false', placeholder: 'any JSON', value: now === undefined ? '' : stringify(now, 2),
       oninput: () => {
-        try { this.write(path, text.value.trim() === '' ? undefined : JSON.parse(text.value)); text.removeAttribute('aria-invalid'); } catch { text.setAttribute('aria-invalid', 'true'); }
+        try { this.write(path, text.value.trim() === '' ? undefined : parse(text.value)); text.removeAttribute('aria-invalid'); } catch { text.setAttribute('aria-invalid', 'true'); }
       },
     });
     return this.row(s, path, o, text);
@@ -349,7 +351,7 @@ function blank(schema, root) {
   return { string: '', boolean: false, null: null, array: [], object: {} }[types(s)[0]] ?? (types(s).length ? undefined : null) ?? null;
 }
 
-const plain = (v) => typeof v === 'string' ? v : JSON.stringify(v) ?? '';
+const plain = (v) => typeof v === 'string' ? v : stringify(v) ?? '';
 const title = (s, path) => s.title || (path.length ? String(path.at(-1)) : 'value');
 
 function example(s) {

@@ -38,6 +38,9 @@ export function day(when) {
   return d.toDateString() === new Date().toDateString() ? time : `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${time}`;
 }
 
+// minus writes a number with a minus sign that is as wide as its digits.
+export const minus = (n) => String(n).replace('-', '−');
+
 export const count = (n, one, many = one + 's') => `${n} ${n === 1 ? one : many}`;
 
 // usage formats the tokens and, if known, the cost of a conversation.

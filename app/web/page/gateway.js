@@ -4,20 +4,19 @@
 import { h, fill, button, icon, announce, copyButton } from './dom.js';
 import * as api from './api.js';
 import { ago, clock, count, millis } from './format.js';
+import { gatePicture } from './gatepicture.js';
 import { phase } from './phases.js';
+import { mark, word } from './words.js';
 
 const main = document.getElementById('main');
-const line = h('span', { class: 'line', role: 'status' });
-const parts = { head: h('section'), held: h('section'), callers: h('section', { id: 'callers' }), servers: h('section', { id: 'servers' }), calls: h('section', { id: 'calls' }) };
+const line = h('span', { class: 'pill line', role: 'status' });
+const parts = { head: h('section'), picture: h('section', { 'aria-label': 'Who uses what' }), held: h('section'), callers: h('section', { id: 'callers' }), servers: h('section', { id: 'servers' }), calls: h('section', { id: 'calls' }) };
 const failed = new Map(); // errors of approvals by digest
 let shown = '';           // the held definitions that are drawn
 
-const outcomes = { open: ['dots', 'wait', 'running'], ok: ['ok', 'ok', 'ok'], tool_error: ['warn', 'bad', 'tool error'], error: ['bad', 'bad', 'failed'], input_required: ['ask', 'wait', 'waits for input'], limited: ['warn', 'bad', 'limited'], cancelled: ['off', '', 'cancelled'] };
+const outcomes = { open: 'waiting', tool_error: 'failed', input_required: 'input' };
 
-function outcome(c) {
-  const [sign, tone, word] = outcomes[c.outcome] ?? ['off', '', c.outcome];
-  return h('span', { class: 'state ' + tone, title: c.error }, icon(sign), word);
-}
+const outcome = (c) => mark(word(outcomes[c.outcome] ?? c.outcome, c.code, Date.parse(c.start)));
 
 function table(name, heads, rows, none) {
   return [h('h2', null, name), h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': name }, rows.length
@@ -33,6 +32,7 @@ function draw(now) {
   fill(parts.head, h('h1', null, 'Gateway'),
     h('p', null, h('code', null, now.url), ' ', copyButton(now.url, 'Copy the address'), h('span', { class: 'soft' }, ` running for ${ago(now.started)}, ${now.pinned ? count(now.pins, 'definition') + ' pinned' : 'definitions are not pinned'}`)));
   drawHeld(now.held);
+  fill(parts.picture, gatePicture(now));
   fill(parts.callers, table('Callers', ['Client', 'Revision', 'Since', 'Calls', 'Errors', 'Open', 'Subscriptions'],
     now.callers.map((c) => [cell(who(c), c.version && h('span', { class: 'soft' }, ' ' + c.version)), cell(c.revision), cell(ago(c.since)), number(c.calls), number(c.errors), number(c.open), number(c.subscriptions)]),
     'No client has used the gateway yet.'));
@@ -97,7 +97,7 @@ function closed(text) {
 }
 
 function online(is) {
-  line.className = 'line ' + (is ? 'ok' : 'bad');
+  line.className = 'pill line ' + (is ? 'ok' : 'bad');
   fill(line, icon(is ? 'ok' : 'warn'), h('span', null, is ? 'Live' : 'Not connected'));
   fill(document.getElementById('banner'), !is && h('p', null, icon('warn'), 'Connection to the gateway lost. Reconnecting; what you see may be out of date.'));
 }
@@ -111,7 +111,7 @@ async function start() {
   try { draw(await api.get('gateway')); } catch (e) { closed(e.message); return; }
   fill(document.getElementById('top'), h('span', { class: 'brand' }, 'Tenon'),
     h('nav', { 'aria-label': 'Parts' }, h('a', { to: 'callers' }, 'Callers'), h('a', { to: 'servers' }, 'Servers'), h('a', { to: 'calls' }, 'Calls')), h('div', { class: 'side' }, line));
-  fill(main, h('div', { class: 'gateway' }, parts.head, parts.held, parts.callers, parts.servers, parts.calls));
+  fill(main, h('div', { class: 'gateway' }, parts.head, parts.picture, parts.held, parts.callers, parts.servers, parts.calls));
   const stream = new EventSource('/api/v1/gateway/events');
   stream.addEventListener('changed', () => { online(true); refresh(); });
   stream.onerror = () => online(false);

@@ -1,7 +1,7 @@
 // Addresses and images that servers send. Whatever is not known to be harmless
 // is shown as text.
 
-import { h, button, copy, icon, visible } from './dom.js';
+import { h, button, copy, dialog, icon, visible } from './dom.js';
 
 // webAddress returns an address that may be opened: https, or http on this
 // machine. Everything else, javascript: first of all, is null.
@@ -44,16 +44,15 @@ export function link(address, text) {
   return button(text || address, { class: 'link', title: u.href, onclick: () => confirmOpen(u) });
 }
 
+// wholeAddress shows an address with its host set apart.
+export const wholeAddress = (u) => h('p', { class: 'address' }, h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length)));
+
 function confirmOpen(u) {
-  const box = h('dialog', { class: 'box', 'aria-label': 'Open an address' },
-    h('h2', null, 'Open this address?'),
+  const box = dialog('Open this address?',
     h('p', { class: 'soft' }, 'A server sent this address. It leads outside this page.'),
-    h('p', { class: 'address' }, h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))),
+    wholeAddress(u),
     h('div', { class: 'actions' }, openLink(u, 'Open in a new tab'), button('Copy', { onclick: () => copy(u.href) }, 'copy'), button('Close', { onclick: () => box.close() })));
-  box.addEventListener('close', () => box.remove());
-  box.addEventListener('click', (e) => { if (e.target === box || e.target.closest('a')) box.close(); });
-  document.body.append(box);
-  box.showModal();
+  box.querySelector('a').addEventListener('click', () => box.close());
 }
 
 const kinds = { 'image/png': png, 'image/gif': gif, 'image/jpeg': jpeg, 'image/webp': webp };

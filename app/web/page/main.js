@@ -8,21 +8,28 @@ import { day } from './format.js';
 import { keys, help } from './keys.js';
 import { tray } from './asks.js';
 import { tasks } from './tasks.js';
-import * as anatomy from './anatomy.js';
-import * as drive from './drive.js';
+import * as learn from './learn.js';
+import * as servers from './servers.js';
+import * as drive from './server.js';
+import * as add from './add.js';
+import * as connect from './connect.js';
 import * as wire from './wire.js';
 import * as chat from './chat.js';
 
-const views = { '': anatomy, host: anatomy, client: anatomy, joint: anatomy, server: anatomy, pending: anatomy, drive, wire, chat };
+// A view by the first part of its address. The parts of the anatomy have
+// addresses of their own, so that other views can link to them.
+const views = { '': learn, learn, host: learn, client: learn, joint: learn, server: learn, pending: learn, servers, drive, add, wire, chat, connect };
+const tabs = { learn, servers, wire, chat };
 const main = document.getElementById('main');
 let current = { view: null, end: null };
 
 // route shows the view of the address: #/view/part/part
 function route() {
   const parts = location.hash.replace(/^#\/?/, '').split('/').map((p) => { try { return decodeURIComponent(p); } catch { return p; } });
-  const view = views[parts[0]] ?? anatomy;
+  const view = views[parts[0]] ?? learn;
+  const tab = view === drive || view === add ? servers : view === connect ? chat : view;
   for (const a of document.querySelectorAll('nav a')) {
-    if (views[a.dataset.view] === view) a.setAttribute('aria-current', 'page'); else a.removeAttribute('aria-current');
+    if (tabs[a.dataset.view] === tab) a.setAttribute('aria-current', 'page'); else a.removeAttribute('aria-current');
   }
   if (current.view === view && view.move?.(parts)) return;
   current.end?.abort();
@@ -34,22 +41,26 @@ function route() {
   window.scrollTo(0, 0);
 }
 
-export function go(...parts) { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); }
+function go(...parts) { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); }
 
 function top() {
   const theme = button('Light or dark', { bare: true, onclick: () => setTheme(dark() ? 'light' : 'dark') });
-  const tab = (view, name, key) => { const a = h('a', { to: '/' + view, 'aria-keyshortcuts': key }, name); a.dataset.view = view; return a; };
-  const asks = button('Questions', { class: 'asks', onclick: () => document.querySelector('#tray .ask')?.focus() });
+  const tab = (view, name, key) => { const a = h('a', { to: view === 'learn' ? '/' : '/' + view, 'aria-keyshortcuts': key }, name); a.dataset.view = view; return a; };
+  const model = h('a', { class: 'pill model-badge', to: state.can.connect ? '/connect' : '/chat' });
+  const asks = button('Questions', { class: 'pill asks', onclick: () => document.querySelector('#tray .ask')?.focus() });
   const news = button('Notices', { class: 'news', onclick: showNotices });
-  const line = h('span', { class: 'line', role: 'status' });
+  const line = h('span', { class: 'pill line', role: 'status' });
   fill(document.getElementById('top'),
     h('a', { class: 'brand', to: '/' }, s('svg', { viewBox: '0 0 24 24', class: 'logo', 'aria-hidden': 'true' }, s('path', { d: 'M2 4h9v5h4v6h-4v5H2z', class: 'tenon' }), s('path', { d: 'M22 4h-9v3.500h4v9h-4V20h9z', class: 'mortise' })), 'Tenon'),
-    h('nav', { 'aria-label': 'Views' }, tab('', 'Anatomy', '1'), tab('wire', 'Wire', '2'), tab('chat', 'Chat', '3')),
-    h('div', { class: 'side' }, news, tasks(), asks, line, theme, button('Keyboard and help', { bare: true, onclick: help }, 'ask')));
-  const drawLine = () => { line.className = 'line ' + (state.online ? 'ok' : 'bad'); fill(line, icon(state.online ? 'ok' : 'warn'), h('span', null, state.online ? 'Live' : 'Not connected')); };
+    h('nav', { 'aria-label': 'Views' }, tab('learn', 'Learn', '1'), tab('servers', 'Servers', '2'), tab('wire', 'Wire', '3'), tab('chat', 'Chat', '4')),
+    h('div', { class: 'side' }, news, tasks(), asks, model, line, theme, button('Keyboard and help', { bare: true, class: 'help', onclick: help }, 'ask')));
+  const drawLine = () => { line.className = 'pill line ' + (state.online ? 'ok' : 'bad'); fill(line, icon(state.online ? 'ok' : 'warn'), h('span', null, state.online ? 'Live' : 'Not connected')); };
   const drawAsks = () => { const n = state.asks.size; asks.hidden = n === 0; fill(asks, icon('ask'), h('span', null, n === 1 ? '1 question' : n + ' questions')); };
   const drawTheme = () => { fill(theme, icon(dark() ? 'sun' : 'moon')); };
-  const drawNews = () => { news.hidden = !notices.length; fill(news, icon('warn'), h('span', null, notices.length === 1 ? '1 notice' : notices.length + ' notices')); };
+  const drawNews = () => { const n = state.notices.length; news.hidden = !n; fill(news, icon('warn'), h('span', null, n === 1 ? '1 notice' : n + ' notices')); };
+  const drawModel = () => { const m = state.model; fill(model, m && m.provider !== 'none' ? [h('span', { class: 'unseen' }, 'Model: '), m.name] : state.can.connect ? 'No model connected · Connect' : 'No model connected'); };
+  on('model', drawModel);
+  drawModel();
   on('notices', drawNews);
   drawNews();
   document.addEventListener('shut', () => fill(document.getElementById('notice')));
@@ -71,23 +82,24 @@ function banner(text) {
   fill(document.getElementById('banner'), text && h('p', null, icon('warn'), text));
 }
 
-const notices = []; // the latest last
+const textOf = (e) => e.server && !e.text.startsWith(e.server) ? `${e.server}: ${e.text}` : e.text;
 
 // notice adds a message that needs no answer to the list of notices. It does
 // not move the layout: a button must not slip away under a finger.
 function notice(e) {
-  const text = e.server && !e.text.startsWith(e.server) ? `${e.server}: ${e.text}` : e.text;
-  notices.push({ at: e.at, text });
-  if (notices.length > 50) notices.shift();
-  announce(text);
+  if (state.notices.some((n) => n.seq >= e.seq)) return; // it was in the state
+  state.notices.push(e);
+  if (state.notices.length > 50) state.notices.shift();
+  announce(textOf(e));
   emit('notices', null);
 }
 
 function showNotices() {
   const place = document.getElementById('notice');
   if (place.childElementCount) { fill(place); return; }
-  fill(place, h('h2', { tabindex: -1 }, 'Notices'), h('ul', null, notices.toReversed().map((n) => h('li', null, h('time', { class: 'soft' }, day(n.at)), h('span', { class: 'wrap' }, n.text)))),
-    h('div', { class: 'actions' }, button('Clear', { class: 'small', onclick: () => { notices.length = 0; fill(place); emit('notices', null); } }), button('Close', { class: 'small', onclick: () => fill(place) })));
+  const clear = () => { state.notices = []; fill(place); emit('notices', null); api.post('notices/clear').catch((e) => announce(e.message)); };
+  fill(place, h('h2', { tabindex: -1 }, 'Notices'), h('ul', null, state.notices.toReversed().map((n) => h('li', null, h('time', { class: 'soft' }, day(n.at)), h('span', { class: 'wrap' }, textOf(n))))),
+    h('div', { class: 'actions' }, button('Clear', { class: 'small', onclick: clear }), button('Close', { class: 'small', onclick: () => fill(place) })));
   place.firstChild.focus();
 }
 
@@ -115,8 +127,9 @@ async function start() {
   on('online', () => banner(state.online ? '' : 'Connection to tenon lost. Reconnecting; what you see may be out of date.'));
   on('out', ([text]) => closed(text));
   on('fault', (list) => announce(list.at(-1)));
-  on('notice', (list) => notice(list.at(-1)));
+  on('notice', (list) => list.forEach(notice));
   if (state.only && (!location.hash || location.hash === '#/')) history.replaceState(null, '', '#/drive/' + encodeURIComponent(state.only));
+  document.querySelector('.skip').addEventListener('click', (e) => { e.preventDefault(); main.focus(); });
   addEventListener('hashchange', route);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => document.dispatchEvent(new Event('theme')));
   listen(now);

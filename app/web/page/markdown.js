@@ -10,7 +10,8 @@ export function looksLikeMarkdown(text) {
 
 export function markdown(text) {
   const lines = text.replace(/\r\n?/g, '\n').slice(0, 400_000).split('\n');
-  return h('div', { class: 'md' }, blocks(lines, 0));
+  const end = lines[0] === '---' ? lines.indexOf('---', 1) : 0; // of the front matter
+  return h('div', { class: 'md' }, end > 0 && h('pre', { class: 'plain', tabindex: 0 }, lines.slice(1, end).join('\n')), blocks(end > 0 ? lines.slice(end + 1) : lines, 0));
 }
 
 function blocks(lines, depth) {
@@ -20,13 +21,13 @@ function blocks(lines, depth) {
     const line = lines[i];
     let m;
     if (/^\s*$/.test(line)) { i++; continue; }
-    if ((m = /^\s{0,3}(```+|~~~+)\s*(\S*)/.exec(line))) {
+    if ((m = /^\s{0,3}(\x60{3,}|~~~+)\s*(\S*)/.exec(line))) {
       const body = [];
       for (i++; i < lines.length && !lines[i].trim().startsWith(m[1]); i++) body.push(lines[i]);
       i++;
       out.push(h('pre', { tabindex: 0 }, h('code', null, body.join('\n'))));
     } else if ((m = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line))) {
-      out.push(h('p', { class: 'head head' + m[1].length, role: 'heading', 'aria-level': Math.min(6, m[1].length + 3) }, inline(m[2])));
+      out.push(h('p', { class: 'head head' + m[1].length, role: 'heading', 'aria-level': Math.min(6, m[1].length + 2) }, inline(m[2])));
       i++;
     } else if (/^\s{0,3}([-*_])(\s*\1){2,}\s*$/.test(line)) {
       out.push(h('hr'));
@@ -57,7 +58,7 @@ function blocks(lines, depth) {
       out.push(h(ordered ? 'ol' : 'ul', null, items));
     } else {
       const body = [line];
-      for (i++; i < lines.length && !/^\s*$/.test(lines[i]) && !/^(#{1,6}\s|\s{0,3}(```|~~~|>))/.test(lines[i]) && !bullet(lines[i]); i++) body.push(lines[i]);
+      for (i++; i < lines.length && !/^\s*$/.test(lines[i]) && !/^(#{1,6}\s|\s{0,3}(\x60{3}|~~~|>))/.test(lines[i]) && !bullet(lines[i]); i++) body.push(lines[i]);
       out.push(h('p', null, inline(body.join('\n'))));
     }
   }
@@ -72,7 +73,7 @@ function bullet(l) {
 }
 
 // The parts of a line: each alternative is linear, and none crosses a line.
-const parts = /(`+)([^`\n]+)\1|!?\[([^\]\n]{0,500})\]\(([^)\s]{1,2000})(?:\s+"[^"\n]*")?\)|<(https?:\/\/[^>\s]{1,2000})>|(https?:\/\/[^\s<>()[\]"'`]{1,2000})|\*\*([^*\n]+)\*\*|__([^_\n]+)__|\*([^*\s][^*\n]*)\*|\b_([^_\s][^_\n]*)_\b|~~([^~\n]+)~~/g;
+const parts = /(\x60+)([^\x60\n]+)\1|!?\[([^\]\n]{0,500})\]\(([^)\s]{1,2000})(?:\s+"[^"\n]*")?\)|<(https?:\/\/[^>\s]{1,2000})>|(https?:\/\/[^\s<>()[\]"'\x60]{1,2000})|\*\*([^*\n]+)\*\*|__([^_\n]+)__|\*([^*\s][^*\n]*)\*|\b_([^_\s][^_\n]*)_\b|~~([^~\n]+)~~/g;
 
 function inline(text, depth = 0) {
   const out = [];

@@ -1,6 +1,6 @@
 // The side panel of a part of the picture.
 
-import { h, button, fill, icon, copyButton } from './dom.js';
+import { h, button, fill, icon, copyButton, problem, warnings, alertLine, facts } from './dom.js';
 import { muted } from './muted.js';
 import * as api from './api.js';
 import { ago, bytes, clock, count, millis } from './format.js';
@@ -8,6 +8,8 @@ import { openLink, webAddress } from './links.js';
 import { phase } from './phases.js';
 import { detail, details, state } from './store.js';
 import { tree } from './json.js';
+import { changes } from './asks.js';
+import { read } from './frames.js';
 
 const about = {
   host: 'The host is the program that you use. It holds the conversation, your approvals and one client for each server. Servers see only what the host sends them: neither each other nor the conversation.',
@@ -46,32 +48,27 @@ export function panel([kind, name], signal) {
   return shown;
 }
 
-function frame(role, name, body) {
-  return {
-    el: h('section', { class: 'panel', 'aria-label': `${role} ${name}` },
-      h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, h('span', { class: 'role' }, role), ' ', name), button('Close', { bare: true, onclick: () => { location.hash = '#/'; } }, 'close')),
-      body),
-  };
+// frame is a panel with a heading and a button that closes it.
+export function frame(role, name, ...body) {
+  return { el: h('section', { class: 'panel', 'aria-label': `${role} ${name}` }, h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, h('span', { class: 'role' }, role), ' ', name), button('Close', { bare: true, onclick: () => { location.hash = '#/'; } }, 'close')), body) };
 }
-
-const rows = (...list) => h('dl', { class: 'facts' }, list.filter((r) => r && r[1] !== undefined && r[1] !== '' && r[1] !== null && r[1] !== false).map(([k, v]) => [h('dt', null, k), h('dd', null, v)]));
 
 function hostBody() {
   const all = [...state.servers.values()];
   return [h('p', { class: 'what' }, about.host),
-    rows(['Version', state.version], ['Model', state.model ? [state.model.provider + '/' + state.model.name, state.model.label && h('span', { class: 'soft block' }, state.model.label)] : 'none'],
+    facts(['Version', state.version], ['Model', state.model ? [state.model.provider + '/' + state.model.name, state.model.label && h('span', { class: 'soft block' }, state.model.label)] : 'none'],
       ['Clients', `${all.length}, ${all.filter((x) => x.phase === 'ready').length} ready`], ['Open questions', state.asks.size || ''], ['Protocol versions', state.revisions.join(', ')]),
     h('div', { class: 'actions' }, h('a', { class: 'button', to: '/chat' }, 'Open the chat'), h('a', { class: 'button', to: '/wire' }, 'See all messages'))];
 }
 
 function pendingBody(p) {
-  const out = h('p', { class: 'wrong', role: 'alert' });
+  const out = alertLine();
   return [h('p', { class: 'what' }, about.pending),
     h('h3', null, 'Command'), h('pre', { class: 'plain cmd', tabindex: 0 }, p.command || '(nothing)'),
-    rows(['Configured in', p.file && h('code', null, p.file)]),
-    (p.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
-    p.changed?.length ? [h('h3', null, 'Changed since you approved it'), h('dl', { class: 'changes' }, p.changed.map((c) => [h('dt', null, c.what), h('dd', null, h('del', null, c.before), h('ins', null, c.after))]))] : null,
-    p.refused ? h('p', { class: 'state bad block' }, icon('bad'), p.refused)
+    facts(['Configured in', p.file && h('code', null, p.file)]),
+    warnings(p.warnings),
+    changes(p.changed),
+    p.refused ? problem(p.refused)
       : h('div', { class: 'actions' }, button('Approve and start', { class: 'primary', onclick: async (e) => {
         e.currentTarget.disabled = true;
         try { await api.post('pending/' + encodeURIComponent(p.name), { pin: p.pin }); location.hash = '#/server/' + encodeURIComponent(p.name); } catch (x) { out.textContent = x.message; e.target.disabled = false; }
@@ -87,8 +84,8 @@ async function drawServer(body, kind, name, signal) {
   let d = null, failed = '';
   try { d = await detail(name); } catch (e) { failed = e.message; }
   if (signal.aborted) return;
-  const facts = { client: clientFacts, joint: jointFacts, server: serverFacts }[kind](one, d);
-  fill(body, head, actions(kind, one), failed && h('p', { class: 'state bad block' }, icon('bad'), failed), facts,
+  const list = { client: clientFacts, joint: jointFacts, server: serverFacts }[kind](one, d);
+  fill(body, head, actions(kind, one), failed && problem(failed), list,
     (d?.problems ?? []).map((p) => h('p', { class: 'state bad block' }, icon('warn'), p)));
 }
 
@@ -96,20 +93,32 @@ const running = (d) => `${d.pid}, up for ${ago(d.started)}${d.memory ? ', ' + by
 
 function clientFacts(one, d) {
   const hello = d?.handshake?.find((m) => m.sent);
-  return [rows(['Client', 'tenon ' + state.version], ['Protocol version', one.revision], ['Calls', one.calls || ''], ['Capabilities', 'elicitation (forms and pages) and sampling; you are asked each time']),
+  return [facts(['Client', 'tenon ' + state.version], ['Protocol version', one.revision], ['Calls', one.calls || ''], ['Capabilities', hello && declared(hello.seq)]),
     hello && h('p', null, h('a', { to: '/wire/' + hello.seq }, 'Show its first message'))];
+}
+
+// declared shows the capabilities in the first message of a client.
+function declared(seq) {
+  const place = h('span', null, '…');
+  api.get('wire/' + seq).then((m) => {
+    const p = read(m.frame)?.params ?? {};
+    const all = p.capabilities ?? p._meta?.['io.modelcontextprotocol/clientCapabilities'] ?? {};
+    const name = ([k, v]) => k + (v && typeof v === 'object' && Object.keys(v).length ? ` (${Object.keys(v).join(', ')})` : '');
+    fill(place, Object.entries(all).map(name).join(', ') || 'none');
+  }, () => fill(place, 'not known: its first message is no longer in the log'));
+  return place;
 }
 
 function jointFacts(one, d) {
   const kinds = { builtin: 'in memory', stdio: 'stdio (standard input and output of a process)', http: 'Streamable HTTP', sse: 'HTTP with server-sent events (deprecated)' };
-  return [rows(['Transport', kinds[one.kind] ?? one.kind], ['Protocol version', one.revision], ['Era', d?.handshake?.at(-1)?.era], ['Last response', one.latencyMs !== undefined && millis(one.latencyMs)],
+  return [facts(['Transport', kinds[one.kind] ?? one.kind], ['Protocol version', one.revision], ['Era', d?.handshake?.at(-1)?.era], ['Last response', one.latencyMs !== undefined && millis(one.latencyMs)],
     ['Errors', String(one.errors)], ['Connected', one.starts === 1 ? 'once' : one.starts ? count(one.starts, 'time') : 'not yet'], ['Since', one.started && one.starts ? ago(one.started) : '']),
   d?.handshake?.length ? [h('h3', null, 'Handshake'), h('ol', { class: 'handshake' }, d.handshake.map((m) => h('li', null, h('a', { to: '/wire/' + m.seq }, icon(m.sent ? 'to' : 'from'), h('code', null, m.method), m.ms ? h('span', { class: 'soft' }, millis(m.ms)) : h('span', { class: 'soft' }, clock(m.at))))))] : null];
 }
 
 function serverFacts(one, d) {
   const it = d?.server;
-  return [rows(['Reported name', it && `${it.title ?? it.name} ${it.version ?? ''}`], ['Command or URL', d && h('code', { class: 'wrap' }, d.transport)], ['Configured in', d?.source && h('code', { class: 'wrap' }, d.source)],
+  return [facts(['Reported name', it && `${it.title ?? it.name} ${it.version ?? ''}`], ['Command or URL', d && h('code', { class: 'wrap' }, d.transport)], ['Configured in', d?.source && h('code', { class: 'wrap' }, d.source)],
     ['Process', one.pid ? h('span', { class: 'proc' }, d ? running(d) : String(one.pid)) : ''], ['Up for', !one.pid && one.started && one.starts && d?.phase === 'ready' ? ago(one.started) : ''],
     ['Next attempt in', one.nextMs ? millis(one.nextMs) : ''], ['Tools', d?.tools.length || ''], ['Resources', d?.resources.length || ''], ['Templates', d?.templates.length || ''], ['Prompts', d?.prompts.length || '']),
   d?.instructions && [h('h3', null, 'Instructions to the model'), h('p', { class: 'wrap quote' }, d.instructions)],
@@ -118,7 +127,7 @@ function serverFacts(one, d) {
 }
 
 function actions(kind, one) {
-  const out = h('p', { class: 'wrong', role: 'alert' });
+  const out = alertLine();
   const act = (path) => async () => { out.textContent = ''; try { await api.post(`${api.server(one.name)}/${path}`); details.delete(one.name); } catch (e) { out.textContent = e.message; } };
   const page = one.phase === 'needs login' && webAddress(one.page);
   const off = one.phase === 'disabled';

@@ -2,8 +2,13 @@
 // one is. The server has the last word; this is so that people need not wait
 // for it.
 
+import { isNumber, Digits, parse, stringify } from './numbers.js';
+
 const own = (o, k) => Object.prototype.hasOwnProperty.call(o, k);
-export const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
+export const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v) && !(v instanceof Digits);
+
+// copied returns a copy of a JSON value.
+export const copied = (v) => parse(stringify(v));
 
 // resolve follows references within the schema, and folds allOf into one.
 export function resolve(schema, root, hops = 0) {
@@ -29,7 +34,8 @@ function merge(a, b) {
   return out;
 }
 
-function pointed(root, ref) {
+// pointed returns what a reference within the schema leads to, or undefined.
+export function pointed(root, ref) {
   if (ref === '#') return root;
   if (!ref.startsWith('#/')) return anchored(root, ref.slice(1));
   let at = root;
@@ -37,25 +43,24 @@ function pointed(root, ref) {
     let key = part;
     try { key = decodeURIComponent(part); } catch { /* as it is */ }
     key = key.replace(/~1/g, '/').replace(/~0/g, '~');
-    if (at === null || typeof at !== 'object' || !own(at, key)) return {};
+    if (at === null || typeof at !== 'object' || !own(at, key)) return undefined;
     at = at[key];
   }
   return at;
 }
 
 function anchored(root, name) {
-  for (const d of Object.values(root?.$defs ?? root?.definitions ?? {})) if (d?.$anchor === name) return d;
-  return {};
+  return Object.values({ ...root?.$defs, ...root?.definitions }).find((d) => d?.$anchor === name);
 }
 
-export function typeOf(v) {
+function typeOf(v) {
   if (v === null) return 'null';
   if (Array.isArray(v)) return 'array';
-  if (typeof v === 'number') return Number.isInteger(v) ? 'integer' : 'number';
+  if (isNumber(v)) return Number.isInteger(Number(v)) ? 'integer' : 'number';
   return typeof v;
 }
 
-const fits = (v, type) => typeOf(v) === type || type === 'number' && typeof v === 'number';
+const fits = (v, type) => typeOf(v) === type || type === 'number' && isNumber(v);
 
 export function types(schema) {
   if (Array.isArray(schema.type)) return schema.type;
@@ -67,7 +72,7 @@ export function types(schema) {
 }
 
 export function same(a, b) {
-  if (a === b) return true;
+  if (a === b || isNumber(a) && isNumber(b) && Number(a) === Number(b) && (Math.abs(a) < 2 ** 53 || String(a) === String(b))) return true;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((v, i) => same(v, b[i]));
   if (!isObject(a) || !isObject(b)) return false;
   const keys = Object.keys(a);
@@ -88,7 +93,7 @@ const formats = {
 // repetition is repeated are left to the server.
 const risky = /[*+}]\??\)+[*+{]|\|[^)]*\)[*+{]|\\[1-9]|(\.[*+].*){4}/;
 
-export function matcher(pattern) {
+function matcher(pattern) {
   if (typeof pattern !== 'string' || pattern.length > 300 || risky.test(pattern)) return null;
   try { return new RegExp(pattern, 'u'); } catch { return null; }
 }
@@ -103,10 +108,10 @@ export function check(value, schema, root = schema, at = [], out = [], depth = 0
     wrong(`must be ${want.map(article).join(' or ')}`);
     return out;
   }
-  if (own(s, 'const') && !same(value, s.const)) wrong(`must be ${JSON.stringify(s.const)}`);
+  if (own(s, 'const') && !same(value, s.const)) wrong(`must be ${stringify(s.const)}`);
   if (Array.isArray(s.enum) && !s.enum.some((e) => same(e, value))) wrong('must be one of the choices');
   if (typeof value === 'string') text(value, s, wrong);
-  if (typeof value === 'number') number(value, s, wrong);
+  if (isNumber(value)) number(value, s, wrong);
   if (Array.isArray(value)) list(value, s, root, at, out, wrong, depth);
   if (isObject(value)) members(value, s, root, at, out, wrong, depth);
   choices(value, s, root, at, out, wrong, depth);
@@ -184,7 +189,7 @@ function choices(v, s, root, at, out, wrong, depth) {
 // objects that must be there.
 export function start(schema, root, needed = true, depth = 0) {
   const s = resolve(schema, root);
-  if (own(s, 'default')) return structuredClone(s.default);
+  if (own(s, 'default')) return copied(s.default);
   if (own(s, 'const')) return needed ? s.const : undefined;
   const t = types(s);
   if (t[0] === 'object' && t.length === 1 && depth < 6) {

@@ -2,17 +2,17 @@
 // listeners are called at most once per animation frame.
 
 import * as api from './api.js';
+import { parse } from './numbers.js';
 import { Rows } from './rows.js';
 
 export const state = {
-  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), tasks: [], pending: [], muted: new Map(),
+  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), tasks: [], notices: [], pending: [], muted: new Map(),
   model: null, revisions: [], only: '', can: {}, online: false,
 };
 export const rows = new Rows();
 export const details = new Map(); // lists of tools, resources and prompts by server; see detail
-export const turns = new Map();   // events of the running turn by session
-export const cards = new Map();   // latest event by tool call
-export const calls = new Map();   // calls made in the page
+export const turns = new Map();   // events by session: of its running turn, or its last one if it ended lately
+export const cards = new Map();   // the latest calls of models, in short
 export const spent = new Map();   // usage by session
 
 const listeners = new Map();
@@ -58,6 +58,7 @@ export async function load() {
   state.asks = new Map((now.asks ?? []).map((a) => [a.id, a]));
   state.tasks = now.tasks ?? [];
   state.pending = now.pending ?? [];
+  state.notices = now.notices ?? []; // the latest last
   state.muted = new Map(Object.entries(now.muted ?? {})); // why questions are declined, by server
   state.model = now.model ?? null;
   state.revisions = now.revisions;
@@ -65,7 +66,7 @@ export async function load() {
   state.can = now.can;
   details.clear();
   for (const id of turns.keys()) if (!state.busy.has(id)) turns.delete(id);
-  for (const topic of ['servers', 'asks', 'tasks', 'sessions', 'pending', 'model', 'chat']) emit(topic, null);
+  for (const topic of ['notices', 'servers', 'asks', 'tasks', 'sessions', 'pending', 'model', 'chat']) emit(topic, null);
   return now;
 }
 
@@ -75,16 +76,55 @@ let source;
 // gap the whole state is loaded again.
 export function listen(from) {
   source?.close();
-  source = new EventSource(`/api/v1/events?feed=${from.feed}&wire=${from.wire}`);
-  source.addEventListener('hello', () => online(true));
+  source = new EventSource(`/api/v1/events?feed=${from.feed}&wire=${from.wire}&most=${large}`);
+  source.addEventListener('hello', alive);
+  source.addEventListener('beat', alive);
   source.onerror = () => {
     online(false);
     if (source.readyState === EventSource.CLOSED) setTimeout(again, 1500);
   };
-  for (const [kind, f] of Object.entries(heard)) {
-    source.addEventListener(kind, (e) => f(JSON.parse(e.data)));
+  for (const [kind, f] of Object.entries(handlers)) {
+    source.addEventListener(kind, (e) => { alive(); inOrder(e.data, kind === 'wire' ? JSON.parse : parse, f); });
   }
+  source.addEventListener('large', (e) => {
+    alive();
+    const { kind, seq } = JSON.parse(e.data);
+    behind(() => api.get('events/' + seq).then(handlers[kind], handlers.gap));
+  });
 }
+
+const large = 200_000; // bytes of an event
+let before = null;     // large events that are still being read
+
+// inOrder reads events and passes them on in their order.
+function inOrder(data, read, f) {
+  if (before) behind(() => f(read(data)));
+  else f(read(data));
+}
+
+// behind does something when the large events before it have been read.
+function behind(f) {
+  const now = (before ?? Promise.resolve()).then(f).catch((e) => console.error(e)).then(() => { if (before === now) before = null; });
+  before = now;
+}
+
+// The host sends an event every second. If none arrives for three, it is not
+// responding, although the connection may look open.
+let lastEvent = 0; // when the latest event arrived
+const silence = 3000;
+
+function alive() {
+  lastEvent = performance.now();
+  online(true);
+}
+
+let tick = performance.now();
+setInterval(() => {
+  const now = performance.now();
+  if (now - tick > 1500) lastEvent = Math.max(lastEvent, now - silence / 2); // this page was asleep, events may be waiting
+  tick = now;
+  if (state.online && now - lastEvent > silence) online(false);
+}, 500);
 
 function online(is) {
   if (state.online === is) return;
@@ -103,7 +143,7 @@ async function again() {
   }
 }
 
-const heard = {
+const handlers = {
   gap: () => { load().then(() => emit('reload', null)).catch(() => {}); },
   server: (one) => {
     const old = state.servers.get(one.name);
@@ -122,8 +162,9 @@ const heard = {
   cleared: () => { rows.clear(); emit('cleared', null); },
   model: (info) => { state.model = info; emit('model', info); },
   pending: (list) => { state.pending = list; emit('pending', list); },
-  call: (c) => { calls.set(c.id, c); emit('call', c); },
+  call: (c) => emit('call', c),
   updated: (u) => emit('updated', u),
+  view: (u) => emit('view', u),
   fault: (f) => emit('fault', f.error),
   host: (e) => host[e.kind]?.(e),
 };
@@ -148,6 +189,22 @@ function turn(e) {
   emit('chat', e);
 }
 
+export const mostCards = 1000;
+const mostTurns = 8;    // that have ended; the host has saved them
+const ended = new Set(); // sessions, the latest last
+
+// forget drops the events of the turns that ended long ago.
+function forget(session) {
+  ended.delete(session);
+  ended.add(session);
+  for (const id of ended) {
+    if (ended.size <= mostTurns) break;
+    ended.delete(id);
+    known.delete(id);
+    if (!state.busy.has(id)) turns.delete(id);
+  }
+}
+
 const host = {
   turn: (e) => { if (!(e.seq <= known.get(e.session))) turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
   text: turn,
@@ -155,14 +212,16 @@ const host = {
   error: turn,
   notice: (e) => { if (e.session) turn(e); else emit('notice', e); },
   tool: (e) => {
-    cards.set(e.session + '/' + e.call.id, e.call);
+    const { server, tool, rule, phase, forModel } = e.call;
+    cards.set(e.session + '/' + e.call.id, { server, tool, rule, phase, forModel: forModel?.slice(0, 60) });
+    if (cards.size > mostCards) cards.delete(cards.keys().next().value);
     if (e.call.task) refreshTasks();
     if (e.call.task?.background && !state.busy.has(e.session)) emit('moved', e); // it belongs to no turn any more
     else turn(e);
   },
   task: (e) => { refreshTasks(); emit('notice', e); emit('delivered', e.session); },
   usage: (e) => { spent.set(e.session, e.usage); emit('chat', e); },
-  done: (e) => { state.busy.delete(e.session); turn(e); emit('sessions', null); },
+  done: (e) => { state.busy.delete(e.session); turn(e); forget(e.session); emit('sessions', null); },
   ask: (e) => { state.asks.set(e.ask.id, e.ask); emit('asks', e.ask); },
   answered: (e) => { state.asks.delete(e.ask.id); emit('asks', e.ask); },
   log: (e) => emit('log', e),

@@ -9,7 +9,7 @@ const words = { working: 'working', input_required: 'waiting for your answer', c
 const tones = { working: ['dots', 'wait'], input_required: ['ask', 'wait'], completed: ['ok', 'ok'], failed: ['bad', 'bad'], cancelled: ['off', 'off'] };
 
 // taskWords describes the status of a task.
-export function taskWords(t) {
+function taskWords(t) {
   const text = words[t.status] ?? t.status;
   return t.background && !t.over && (t.status === 'working' || t.status === 'input_required') ? text + ', in the background' : text;
 }
@@ -20,6 +20,7 @@ export const taskStatus = (t) => h('span', { class: 'state ' + (tones[t.status]?
 // toBackground and cancel act on a task.
 async function act(action, t) { try { await api.post('tasks/' + action, { server: t.server, id: t.id }); } catch (e) { announce(e.message); } }
 export const toBackground = (t) => act('background', t);
+export const cancelTask = (t) => act('cancel', t);
 
 // tasks returns the button that shows the list. It is hidden while there are no
 // tasks.

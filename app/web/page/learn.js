@@ -1,0 +1,77 @@
+// Learn: what MCP is, in four diagrams that run on what really happens here.
+
+import { h, button, fill } from './dom.js';
+import { state } from './store.js';
+import * as anatomy from './anatomy.js';
+import * as primitives from './primitives.js';
+import * as messages from './messages.js';
+import * as transport from './transport.js';
+
+export const name = 'learn';
+export const title = 'Learn';
+
+const diagrams = { anatomy, primitives, messages, transport };
+const titles = { anatomy: 'Anatomy', primitives: 'Primitives', messages: 'Messages', transport: 'Transport' };
+const lead = {
+  anatomy: 'Who talks to whom. Everything below is real: select a part to see what it is, or play a call and watch it travel.',
+  primitives: 'What a server offers, who decides to use it, and what a server can ask for in return.',
+  messages: 'What is said: a few kinds of JSON messages, in order.',
+  transport: 'How messages travel: the same call, byte for byte, over three transports.',
+};
+
+let view = null;
+
+// which returns the diagram of an address. Parts of the anatomy have addresses
+// of their own.
+const which = (parts) => parts[0] === 'learn' && diagrams[parts[1]] ? parts[1] : 'anatomy';
+
+export function show(parts, signal) {
+  const box = h('div', { class: 'learn' });
+  view = { box, signal, open: '' };
+  draw(parts);
+  return box;
+}
+
+export function move(parts) { draw(parts); return true; }
+
+function draw(parts) {
+  const id = which(parts);
+  const diagram = diagrams[id];
+  if (view.open === id && diagram.move) { diagram.move(parts); return; }
+  view.end?.abort();
+  view.end = new AbortController();
+  view.signal.addEventListener('abort', () => view.end.abort(), { once: true });
+  view.open = id;
+  const tools = h('div', { class: 'learn-tools' });
+  const head = h('div', { class: 'page-head' }, h('h1', null, 'MCP connects a program to tools. Here it is, running.'), h('p', { class: 'soft' }, lead[id]),
+    h('div', { class: 'learn-bar' }, h('div', { class: 'segments', role: 'navigation', 'aria-label': 'Diagrams' }, Object.entries(titles).map(([key, text]) => h('a', { to: key === 'anatomy' ? '/' : '/learn/' + key, 'aria-current': key === id ? 'page' : null }, text))), tools));
+  fill(view.box, diagram.show(parts, view.end.signal, { head, tools }));
+  document.title = titles[id] + ' – Tenon';
+}
+
+// playButton is the one button of a diagram that makes something happen.
+export function playButton(text, onclick) {
+  const b = button(text, { class: 'primary play', onclick: async () => {
+    b.disabled = true;
+    try { await onclick(); } finally { b.disabled = false; }
+  } }, 'play');
+  return b;
+}
+
+// numbers are the two numbers that every example adds.
+export function numbers() {
+  const field = (name, value) => h('label', { class: 'number' }, h('span', null, name), h('input', { type: 'number', step: 'any', value }));
+  const a = field('a', '20'), b = field('b', '22');
+  const value = (el) => Number(el.querySelector('input').value) || 0;
+  return { el: h('span', { class: 'numbers', role: 'group', 'aria-label': 'Numbers to add' }, a, h('span', { 'aria-hidden': 'true' }, '+'), b), get: () => ({ a: value(a), b: value(b) }) };
+}
+
+// revisions is a choice among protocol versions.
+export function revisions(list, onchange, label = 'Protocol version') {
+  const pick = h('select', { 'aria-label': label, onchange: () => onchange?.(pick.value) }, list.map((r) => h('option', { value: r }, r)));
+  return pick;
+}
+
+// legacy returns the revisions that begin with initialize.
+export const legacy = () => state.revisions.slice(1);
+

@@ -1,0 +1,55 @@
+package page
+
+import (
+	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/web"
+)
+
+// The pictures of Learn show a moment of what was played: each diagram is stopped
+// at a step.
+func TestLearnPictures(t *testing.T) {
+	h := build(t, plan{servers: samples(t), add: &web.Proposal{}})
+	h.ready(t, "calc", "files", "notes", "shop")
+	p := open(t, h.visit(), desk)
+	p.until(`document.querySelectorAll('.counts').length === 4`)
+	views := []struct{ name, hash, play, step string }{
+		{"anatomy", "#/", "Play a tool call", "Request"},
+		{"primitives", "#/learn/primitives", "Play all three", "Server answers"},
+		{"messages", "#/learn/messages/kinds", "Play one of each", "Request"},
+		{"sequence", "#/learn/messages/call", "Play a call", "Host to you"},
+		{"lifecycle", "#/learn/messages/lifecycle", "Play both", "Client"},
+		{"transport", "#/learn/transport", "Play the same call three times", "stdio"},
+	}
+	for _, l := range all3 {
+		p.look(l.look)
+		for _, v := range views {
+			eval[string](p, "location.hash = "+quote(v.hash))
+			p.clickText(v.play)
+			step := `[...document.querySelectorAll('.player:not([hidden]) .step')].find((e) => e.querySelector('strong').innerText.endsWith(` + quote(v.step) + `))`
+			p.until(step)
+			eval[bool](p, step+`.click() ?? true`) // stops there
+			p.until(step + `.getAttribute('aria-current') === 'step'`)
+			eval[bool](p, `document.querySelectorAll('.canvas, .scroll-page').forEach((e) => e.scrollTo(0, 0)) ?? true`)
+			keep(t, v.name+l.suffix, p)
+		}
+	}
+	for _, l := range all3 {
+		p.look(l.look)
+		p.at("#/servers", `document.querySelectorAll('.server-row .offer.tools').length === 4`)
+		keep(t, "servers"+l.suffix, p)
+	}
+}
+
+// The anatomy of a host with a server that fails and one that is not approved.
+func TestProblemPictures(t *testing.T) {
+	h := build(t, plan{
+		servers: append(samples(t), config.Server{Name: "weather", Kind: config.Stdio, Command: "/nonexistent/weather-server"}),
+		pending: []web.Pending{{Name: "tickets", File: ".mcp.json", Command: "npx -y ticket-server --project tenon", Pin: "x"}},
+	})
+	p := open(t, h.visit(), wideDesk)
+	p.until(`document.querySelectorAll('.counts').length === 4`)
+	p.until(`document.querySelector('[data-part="server/weather"]').closest('.jointrow').classList.contains('bad')`)
+	keep(t, "anatomy-problems", p)
+}
