@@ -1,35 +1,36 @@
 # Everything that proves Tenon. "make test" is what CI runs.
 
 GO      ?= go
+COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 SUBMODS := test/peers test/login test/models test/page test/collector bench
 
-.PHONY: help test beside race-commands race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page collector cluster cluster-demo bench bench-peers bench-check bench-cluster fuzz conformance captures build clean
+.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
 # The race detector and the stages with other programs wait much, most of all the
-# tests of the commands, so they run side by side; the rest has figures that a busy
-# machine spoils.
+# tests of the commands, which are in three parts, so they run side by side with
+# the browser.
 test: lint servers npm ## everything that proves us
-	@$(MAKE) --no-print-directory -j3 race-commands race-packages beside
-	@$(MAKE) --no-print-directory page bench-check
-	@echo "make test: all green"
+	@$(MAKE) --no-print-directory -j5 race-packages beside page $(COMMANDS)
+	@$(MAKE) --no-print-directory bench-check
+	@echo "== $$(date +%T) make test: all green"
 
 beside: ## the stages of make test beside the race detector
-	@$(MAKE) --no-print-directory -j1 stress flood models peers host login collector cluster conformance
+	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster conformance
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
-	@echo "== staticcheck"
+	@echo "== $$(date +%T) staticcheck"
 	@$(GO) tool staticcheck ./...
-	@echo "== govulncheck"
+	@echo "== $$(date +%T) govulncheck"
 	@out=$$($(GO) tool govulncheck ./... 2>&1); rc=$$?; \
 	if [ $$rc -eq 0 ]; then echo "no known vulnerabilities"; \
 	elif [ $$rc -eq 3 ]; then echo "$$out"; exit 1; \
 	else echo "the vulnerability database cannot be reached from here; going on without it:"; echo "$$out" | tail -n 1; fi
 
 vet:
-	@echo "== go vet (linux, windows, darwin), gofmt"
+	@echo "== $$(date +%T) go vet (linux, windows, darwin), gofmt"
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not formatted: $$bad"; exit 1; fi
 	@$(GO) vet ./...
 	@GOOS=windows $(GO) vet ./...
@@ -53,35 +54,55 @@ servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, Redis, tmu
 npm: ## other people's servers, into test/peers/*/node_modules
 	@./test/peers/install.sh
 
-race: race-packages race-commands ## the tests, under the race detector
+race: race-packages $(COMMANDS) ## the tests, under the race detector
 
-race-commands: servers npm
-	@echo "== go test -race ./cmd/tenon"
-	@MUST_RUN=1 $(GO) test -race -timeout 25m ./cmd/tenon
+race-commands-a-f: servers npm
+	@echo "== $$(date +%T) go test -race ./cmd/tenon (A to F)"
+	@MUST_RUN=1 $(GO) test -race -timeout 40m -run '^Test[A-F]' ./cmd/tenon
+
+race-commands-g: servers npm
+	@echo "== $$(date +%T) go test -race ./cmd/tenon (G)"
+	@MUST_RUN=1 $(GO) test -race -timeout 40m -run '^TestG' ./cmd/tenon
+
+race-commands-rest: servers npm
+	@echo "== $$(date +%T) go test -race ./cmd/tenon (the rest)"
+	@MUST_RUN=1 $(GO) test -race -timeout 40m -skip '^Test[A-G]' ./cmd/tenon
 
 race-packages: servers npm
 	@[ -d ../shared/protocol/schema ] || echo "left out: what is held against the published schemas, which are not in ../shared/protocol"
 	@[ -n "$$JSON_SCHEMA_TEST_SUITE" ] || echo "left out: the JSON Schema test suite (JSON_SCHEMA_TEST_SUITE does not say where it is)"
-	@echo "== go test -race"
-	@MUST_RUN=1 $(GO) test -race -timeout 25m $$($(GO) list ./... | grep -v -e /test/ -e cmd/tenon$$)
+	@echo "== $$(date +%T) go test -race"
+	@MUST_RUN=1 $(GO) test -race -timeout 40m $$($(GO) list ./... | grep -v -e /test/ -e cmd/tenon$$)
 
 cluster: servers ## three gateways behind nginx with Redis: every revision, killed replicas, a failing Redis
-	@echo "== cluster"
+	@echo "== $$(date +%T) cluster"
 	@MUST_RUN=1 $(GO) test -count=1 -timeout 10m ./test/cluster
 
 cluster-demo: servers build ## three gateways behind nginx with Redis, under load, one killed every 5 s, in a live table, until Ctrl-C or for DURATION
 	@$(GO) run ./deploy/cluster -duration $${DURATION:-0}
 
+api: npm ## the packs against mocks of their APIs, with faults between them
+	@echo "== $$(date +%T) wrapped APIs (the mocks go to test/api/node/node_modules, Node is that of make peers)"
+	@./test/api/install.sh
+	@MUST_RUN=1 $(GO) test -count=1 -timeout 10m ./test/api
+
+api-compare: npm ## tenon api draft beside other programs that make servers of OpenAPI descriptions
+	@./test/api/install.sh compare
+	@TENON_API_COMPARE=1 $(GO) test -count=1 -timeout 10m -run '^TestCompare$$' -v ./test/api | grep '^|'
+
+bench-api: ## a call of a wrapped API beside a tool written by hand for the same request: the ratio, at most 3
+	@$(GO) test -run '^$$' -bench '^BenchmarkWrappedCall$$' -benchtime 3s -count 3 ./builtin/api
+
 collector: ## the OpenTelemetry collector's receiver reads what the gateway exports
-	@echo "== collector"
+	@echo "== $$(date +%T) collector"
 	@cd test/collector && $(GO) test ./...
 
 stress: ## clients that come, go and resume while changes flow, for STRESS (60s), under the race detector
-	@echo "== stress"
+	@echo "== $$(date +%T) stress"
 	@STRESS=$${STRESS:-60s} $(GO) test -race -count=1 -timeout 10m ./test/stress
 
 flood: ## the largest tests, at full size without the race detector
-	@echo "== floods"
+	@echo "== $$(date +%T) floods"
 	@$(GO) test -timeout 20m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
 
 gateway-isolation: ## p99 of calls through the gateway, alone and beside each kind of bad server, with the ratio
@@ -91,51 +112,55 @@ gateway-crossing: ## two users with the same ids at the gateway, CALLS (100,000)
 	@TENON_CALLS=$${CALLS:-100000} $(GO) test -count=1 -timeout 30m -run '^TestUsersDoNotCross$$' ./app/gateway
 
 lost-edits: ## two and four processes on one folder, 10,000 changes of each kind: none is lost
-	@echo "== lost edits"
+	@echo "== $$(date +%T) lost edits"
 	@WRITERS_CHANGES=10000 $(GO) test -timeout 60m -v -run '^TestProcesses' ./builtin/fs ./builtin/notes | grep -v '^=== '
 
 task-crashes: ## servers with tasks in SQLite and in Redis, killed KILLS (500) times each at random: no acknowledged task is lost (about 8 min)
-	@echo "== killed servers"
+	@echo "== $$(date +%T) killed servers"
 	@TENON_TASK_CRASHES=$${KILLS:-500} $(GO) test -count=1 -timeout 60m -v -run '^(TestKilledServersLoseNothing|TestStoppedProcessGoesOn)$$' ./app/store/taskstore ./cluster/redis/redistasks | grep -v '^=== '
 
 models: ## the model wires beside the official SDKs
-	@echo "== model wires"
+	@echo "== $$(date +%T) model wires"
 	@cd test/models && $(GO) test -timeout 5m ./...
 
 peers: npm ## other implementations over stdio and HTTP, in both directions
-	@echo "== real peers (their packages go to test/peers/*/node_modules)"
-	@cd test/peers && MUST_RUN=1 $(GO) test -count=1 -timeout 20m ./...
+	@echo "== $$(date +%T) real peers (their packages go to test/peers/*/node_modules)"
+	@cd test/peers && MUST_RUN=1 $(GO) test -count=1 -timeout 40m ./...
 
 host: npm ## the host end to end, with scripted models and real servers
-	@echo "== host (the npm servers are those of make peers)"
+	@echo "== $$(date +%T) host (the npm servers are those of make peers)"
 	@MUST_RUN=1 $(GO) test -timeout 20m ./test/host
 
 login: ## a login with a real authorization server in a real browser
-	@echo "== login (the authorization server goes to test/login/node/node_modules, the browser is Debian's chromium)"
+	@echo "== $$(date +%T) login (the authorization server goes to test/login/node/node_modules, the browser is Debian's chromium)"
 	@./test/login/install.sh
-	@cd test/login && MUST_RUN=1 $(GO) test -count=1 -timeout 20m ./...
+	@cd test/login && MUST_RUN=1 $(GO) test -count=1 -timeout 40m ./...
 
 page: ## the page in a real browser
-	@echo "== the page (axe-core goes to test/page/node/node_modules, the browser is Debian's chromium)"
+	@echo "== $$(date +%T) the page (npm packages go to test/page/{node,views}/node_modules, the browsers are Debian's chromium and firefox-esr)"
 	@./test/page/install.sh
-	@cd test/page && MUST_RUN=1 $(GO) test -count=1 -timeout 20m ./...
+	@cd test/page && MUST_RUN=1 $(GO) test -count=1 -timeout 40m ./...
+
+bench-page: ## how quick the page is in a real browser: long tasks, floods, first paint
+	@./test/page/install.sh
+	@cd test/page && MUST_RUN=1 $(GO) test -count=1 -timeout 40m -bars -run '^(TestFlood|TestCrowd|TestFirstPaint|TestEndlessView|TestFloodsOfViews|TestAttacksOfViews)$$'
 
 bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era
 	@mkdir -p bin && cd bench && $(GO) test -c -o ../bin/bench.test . && $(GO) build -o ../bin/ratios ./ratios
 	@for round in 1 2 3 4 5; do ./bin/bench.test -test.run '^$$' -test.bench . -test.benchmem -test.benchtime 0.5s; done | ./bin/ratios
 	@cd bench && $(GO) run ./httpcpu && $(GO) run ./httpmem
-	@echo "== notes: 8,000 of them" && cd bench && $(GO) run ./notes
-	@echo "== the host" && cd bench && $(GO) run ./host
-	@echo "== the page" && cd bench && $(GO) run ./page
-	@echo "== start of the binary beside an empty program" && cd bench && $(GO) run ./start
+	@echo "== $$(date +%T) notes: 8,000 of them" && cd bench && $(GO) run ./notes
+	@echo "== $$(date +%T) the host" && cd bench && $(GO) run ./host
+	@echo "== $$(date +%T) the page" && cd bench && $(GO) run ./page
+	@echo "== $$(date +%T) start of the binary beside an empty program" && cd bench && $(GO) run ./start
 
 bench-peers: ## Tenon beside other SDKs and floors; writes docs/benchmarks.md (about 35 min; PEERS=-quick for a look)
 	@./bench/peers/install.sh
 	@cd bench && $(GO) run ./peers $(PEERS)
 
 bench-check: ## what operations allocate, against what was recorded
-	@echo "== allocations"
+	@echo "== $$(date +%T) allocations"
 	@cd bench && $(GO) run ./check
 
 bench-cluster: servers build ## gateways with Redis beside one without, forwarded calls, and LENGTH (10m) with a replica killed every 5 s
@@ -149,7 +174,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	done
 
 conformance: ## the official conformance suite against one process at one endpoint
-	@echo "== official conformance suite (it goes to .cache/conformance)"
+	@echo "== $$(date +%T) official conformance suite (it goes to .cache/conformance)"
 	@./internal/conformance/run.sh
 
 captures: ## the terminal captures in docs/cli.md and docs/host.md, from the real commands

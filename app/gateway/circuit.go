@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -114,7 +115,7 @@ func (b *breaker) serve(ctx context.Context, next mcp.Handler, c *mcp.Call) (mcp
 	res, err := b.limited(ctx, next, c)
 	b.calls.Add(-1)
 	switch {
-	case isAnswer(err):
+	case outcome.Answered(err):
 		b.works()
 	case ctx.Err() != nil: // the caller cancelled the call
 		if out != nil {
@@ -132,22 +133,10 @@ func (b *breaker) serve(ctx context.Context, next mcp.Handler, c *mcp.Call) (mcp
 
 // named adds the name of the server to an error without a response.
 func (b *breaker) named(ctx context.Context, err error) error {
-	if isAnswer(err) || ctx.Err() != nil {
+	if outcome.Answered(err) || ctx.Err() != nil {
 		return err
 	}
 	return mcp.Errorf(mcp.CodeInternal, "%s: %v", b.server, err)
-}
-
-// isAnswer reports whether a call ended with a response of the server.
-func isAnswer(err error) bool {
-	if err == nil {
-		return true
-	}
-	if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
-		return true
-	}
-	e, ok := errors.AsType[*mcp.Error](err)
-	return ok && !e.Local
 }
 
 // works records a response of the server and closes the circuit.
@@ -194,7 +183,7 @@ func (b *breaker) probe(ctx context.Context, next mcp.Handler) error {
 	defer cancel()
 	_, err := next.Serve(limit, &mcp.Call{Method: mcp.MethodPing})
 	switch {
-	case isAnswer(err) || ctx.Err() != nil:
+	case outcome.Answered(err) || ctx.Err() != nil:
 		return nil
 	case limit.Err() != nil:
 		return context.Cause(limit)
@@ -220,7 +209,7 @@ func (b *breaker) unavailable(out *outage) error {
 		when = "is tried again in " + after.String()
 	}
 	e := mcp.Errorf(mcp.CodeInternal, "%s is not available and %s: %v", b.server, when, out.cause)
-	return e.With(map[string]int64{"retryAfterMs": max(after.Milliseconds(), 0)})
+	return e.With(map[string]int64{"retryAfter": mcp.RetrySeconds(after)})
 }
 
 // An idleError is the error of a call during which the server sent nothing.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,7 +170,7 @@ func (p *pool) acquire(c *mcp.Caller) (*upstream, error) {
 		if len(p.conns)+p.ending >= p.Max {
 			if evicted = p.oldestLocked(time.Now()); evicted == nil {
 				p.mu.Unlock()
-				return nil, mcp.Errorf(mcp.CodeInternal, "server %s: all %d connections of the gateway are in use; try again later", p.server.name, p.Max)
+				return nil, mcp.Refusal(http.StatusServiceUnavailable, failurePause, "server %s: all %d connections of the gateway are in use; try again later", p.server.name, p.Max)
 			}
 			p.removeLocked(evicted)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -275,8 +276,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 			_, _ = callAs(ctx, r, caller("carl"), mcp.MethodToolsCall, `{"name":"a__x","arguments":{"wait":1}}`)
 		})
 		synctest.Wait()
-		if err := call("dora"); err == nil || !strings.Contains(err.Error(), "all 2 connections") {
-			t.Errorf("with all connections in use: %v", err)
+		err := call("dora")
+		if refused, ok := errors.AsType[*mcp.Error](err); !ok || refused.Code != http.StatusServiceUnavailable || refused.HTTPStatus != refused.Code || refused.RetryAfter <= 0 || !strings.Contains(err.Error(), "all 2 connections") {
+			t.Errorf("with all connections in use: %#v", err)
 		}
 		if got, err := callAs(t.Context(), r, caller("dora"), mcp.MethodToolsList, `{}`); err != nil || got != `{"tools":[{"name":"b__y"}]}` {
 			t.Errorf("a list with all connections in use: %s, %v", got, err)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,7 @@ type CallStatus struct {
 	Duration  time.Duration `json:"-"`
 	Outcome   Outcome       `json:"outcome"`
 	Error     string        `json:"error,omitzero"`
+	Code      int           `json:"code,omitzero"` // of the JSON-RPC error
 }
 
 type callerKey struct{ client, version, revision, principal, issuer string }
@@ -105,6 +107,7 @@ type observedCall struct {
 	took       time.Duration
 	outcome    Outcome
 	err        string
+	code       int // of the JSON-RPC error
 }
 
 // NewObserver returns an Observer.
@@ -153,7 +156,7 @@ func (o *Observer) subscription(ctx context.Context, c *mcp.Call, next mcp.Handl
 	by := o.caller(&c.Caller, time.Now())
 	by.subscriptions.Add(1)
 	o.changed()
-	return serveSubscription(ctx, c, next, func() {
+	return outcome.Subscribe(ctx, c, next, func() {
 		by.subscriptions.Add(-1)
 		o.changed()
 	})
@@ -244,15 +247,18 @@ func (o *Observer) end(seq uint64, how Outcome, err error) {
 	if o.opts.NoCalls {
 		return
 	}
-	text := ""
+	text, code := "", 0
 	if how == OutcomeError || how == OutcomeLimited {
 		text = clip(err.Error())
+		if e, ok := errors.AsType[*mcp.Error](err); ok {
+			code = e.Code
+		}
 	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if call := &o.ring[seq%observedCalls]; call.seq == seq { // otherwise many calls have begun since
-		call.took, call.outcome, call.err = now.Sub(call.start), how, text
+		call.took, call.outcome, call.err, call.code = now.Sub(call.start), how, text, code
 	}
 	o.wake()
 }
@@ -312,7 +318,7 @@ func (o *Observer) Calls(names Resolver) []CallStatus {
 	ring, last := o.ring, o.seq
 	for seq := last; seq > 0 && last-seq < observedCalls; seq-- {
 		c := &ring[seq%observedCalls]
-		all = append(all, CallStatus{Seq: seq, Client: c.caller.client, Principal: c.caller.principal, Method: c.method, Name: c.name, Start: c.start, Duration: c.took, Outcome: c.outcome, Error: c.err, Server: c.kind})
+		all = append(all, CallStatus{Seq: seq, Client: c.caller.client, Principal: c.caller.principal, Method: c.method, Name: c.name, Start: c.start, Duration: c.took, Outcome: c.outcome, Error: c.err, Code: c.code, Server: c.kind})
 	}
 	o.mu.Unlock()
 	for i := range all {

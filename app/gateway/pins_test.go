@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/logtest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -195,22 +195,7 @@ func TestBrokenPinFileLosesNothing(t *testing.T) {
 	})
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(data []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(data)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
+type lockedBuffer = logtest.Buffer
 
 // TestManyWritersOfPins loses no pin when several gateways and operators write
 // the file at once.

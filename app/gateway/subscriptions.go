@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/outcome"
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -65,7 +66,7 @@ func (s *subscriptions) serve(ctx context.Context, c *mcp.Call, next mcp.Handler
 	if !s.add(key, n) {
 		return mcp.Result{}, mcp.Refusal(http.StatusTooManyRequests, failurePause, "too many open subscriptions: end some first; a principal may have %d, with %d resources and tasks in them", s.max.number, s.max.names)
 	}
-	return serveSubscription(ctx, c, next, func() { s.add(key, subscribed{-n.number, -n.names}) })
+	return outcome.Subscribe(ctx, c, next, func() { s.add(key, subscribed{-n.number, -n.names}) })
 }
 
 // add counts subscriptions that open or end. It reports false, and does not count
@@ -84,25 +85,6 @@ func (s *subscriptions) add(key string, n subscribed) bool {
 		s.open[key] = sum
 	}
 	return true
-}
-
-// serveSubscription passes a subscription on and calls ended, once, when it has
-// ended or was refused.
-func serveSubscription(ctx context.Context, c *mcp.Call, next mcp.Handler, ended func()) (mcp.Result, error) {
-	ended = sync.OnceFunc(ended)
-	detached := false
-	onward := *c
-	if c.Detach != nil {
-		onward.Detach = func(stop func()) {
-			detached = true
-			c.Detach(func() { stop(); ended() })
-		}
-	}
-	res, err := next.Serve(ctx, &onward)
-	if !detached || err != nil {
-		ended()
-	}
-	return res, err
 }
 
 // isAttempt reports whether a subscription is made to see whether the Handler

@@ -1,6 +1,6 @@
 // Command page measures what the page costs: how long tenon up takes from a cold
-// process to an answer, beside a Go program that is an empty HTTP server; how
-// much the page weighs; and how much memory the host holds when it is idle with
+// process to an answer, beside a Go program that is an empty HTTP server; and how
+// much memory the host holds when it is idle with
 // its four builtin servers.
 //
 //	go run ./page -rounds 15
@@ -11,7 +11,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io/fs"
 	"log"
 	"net"
 	"net/http"
@@ -26,9 +25,8 @@ import (
 )
 
 const (
-	mostTimes  = 5       // slower than an empty server
-	mostWeight = 250_000 // bytes of the page
-	mostMemory = 60      // MB of an idle host
+	mostTimes  = 5  // slower than an empty server
+	mostMemory = 60 // MB of an idle host
 )
 
 func main() {
@@ -93,17 +91,12 @@ func measure(rounds int) error {
 	if err != nil {
 		return err
 	}
-	weight, err := weigh(filepath.Join("..", "app", "web", "page"))
-	if err != nil {
-		return err
-	}
 	slices.Sort(ours)
 	slices.Sort(nothing)
 	times := float64(ours[rounds/2]) / float64(nothing[rounds/2])
 	fmt.Printf("empty HTTP server, process to answer   %8.1f ms (median of %d)\n", ms(nothing[rounds/2]), rounds)
 	fmt.Printf("tenon up, process to page              %8.1f ms, %.1f times it (at most %d)%s\n", ms(ours[rounds/2]), times, mostTimes, judge(times <= mostTimes))
 	fmt.Printf("tenon up, first start with samples     %8.1f ms\n", ms(first))
-	fmt.Printf("page                                   %8.1f kB (at most %d)%s\n", float64(weight)/1000, mostWeight/1000, judge(weight <= mostWeight))
 	fmt.Printf("idle host with four builtins           %8.1f MB (at most %d)%s\n", memory, mostMemory, judge(memory <= mostMemory))
 	return nil
 }
@@ -173,18 +166,4 @@ func resident(pid int) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no VmRSS of process %d", pid)
-}
-
-func weigh(dir string) (total int, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			total += int(info.Size())
-		}
-		return err
-	})
-	return total, err
 }

@@ -136,11 +136,54 @@ func TestImportLeavesProjectServersOut(t *testing.T) {
 	if strings.Contains(out, "theirs") || !strings.Contains(out, `"mine"`) {
 		t.Errorf("then there are %s", out)
 	}
-	if code, out, errs = p.tenon("config", "import", "cursor", "--dry-run"); code != 0 || !strings.Contains(errs, "a server of this name exists") {
+	if code, out, errs = p.tenon("config", "import", "cursor", "--dry-run"); code != 0 || !strings.Contains(errs, "skipped: it exists") {
 		t.Errorf("again: exit code %d: %s%s", code, out, errs)
 	}
 	if code, _, _ = p.tenon("config", "import", "emacs"); code != exitUsage {
 		t.Errorf("emacs: exit code %d", code)
+	}
+}
+
+// --all shows what every program has, and adds it only with --yes.
+func TestConfigImportAll(t *testing.T) {
+	p := newProject(t, `{}`)
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	t.Setenv("CODEX_HOME", filepath.Join(home, ".codex"))
+	for _, dir := range []string{".codex", ".codeium/windsurf", ".gemini"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(home, ".codex", "config.toml"), "[mcp_servers.one]\ncommand = \"true\"\n")
+	write(t, filepath.Join(home, ".codeium", "windsurf", "mcp_config.json"), `{"mcpServers": {"one": {"command": "false"}, "two": {"serverUrl": "https://two.example/"}}}`)
+	write(t, filepath.Join(home, ".gemini", "settings.json"), `{"mcpServers": {"three": {`)
+	for _, args := range [][]string{{}, {"--dry-run"}, {"--dry-run", "--yes"}} {
+		code, out, errs := p.tenon(append([]string{"config", "import", "--all"}, args...)...)
+		if code != exitUsage || out != "codex:\none  true\nwindsurf:\none  false\ntwo  https://two.example/\n" {
+			t.Errorf("%v: exit code %d: %q %s", args, code, out, errs)
+		}
+		for _, want := range []string{"exists, with other command", "import from gemini: ", "settings.json:1:", "2 would be"} {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%v: %q is missing: %s", args, want, errs)
+			}
+		}
+		if _, out, _ = p.tenon("config", "list", "--format", "json"); strings.Contains(out, "one") {
+			t.Errorf("%v: added: %s", args, out)
+		}
+	}
+	write(t, filepath.Join(home, ".gemini", "settings.json"), `{}`)
+	if code, out, errs := p.tenon("config", "import", "--all", "--yes"); code != 0 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if _, out, _ := p.tenon("config", "list", "--format", "json"); !strings.Contains(out, `"one"`) || !strings.Contains(out, `"two"`) {
+		t.Errorf("then there are %s", out)
+	}
+	for _, args := range [][]string{{"config", "import"}, {"config", "import", "cursor", "--all"}} {
+		if code, _, errs := p.tenon(args...); code != exitUsage || !strings.Contains(errs, "name one APP, or use --all") {
+			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ refused for it; use --force if the server keeps its tasks elsewhere.`,
 				return p.detach(ctx, s, out, rest[0], arguments, force, save)
 			}
 			bar := p.progress()
-			r, err := s.CallTool(tasks.Observe(ctx, bar.status), rest[0], arguments, &client.CallOptions{Progress: bar.show})
+			r, err := s.CallTool(p.observe(ctx, bar), rest[0], arguments, &client.CallOptions{Progress: bar.show})
 			bar.done()
 			if id := bar.taskID(); id != "" && ctx.Err() != nil {
 				p.note("Cancelled task %s.", id)
@@ -72,6 +72,15 @@ refused for it; use --force if the server keeps its tasks elsewhere.`,
 	c.Flags().BoolVar(&detach, "detach", false, "do not wait for a call that runs as a task: print the id of the task")
 	c.Flags().BoolVar(&force, "force", false, "use --detach although the server ends with this command")
 	return c
+}
+
+// observe returns the context of a call that may become a task: a bar shows its
+// status, and --timeout bounds how long its server may be away.
+func (p *program) observe(ctx context.Context, b *bar) context.Context {
+	if p.timeout > 0 {
+		ctx = tasks.WithMaxOutage(ctx, p.timeout)
+	}
+	return tasks.Observe(ctx, b.status)
 }
 
 func saveFlag(c *cobra.Command, save *string) {

@@ -92,7 +92,7 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 		}
 		return c.Model, c.Why, nil
 	}
-	o.Models = modelNames
+	o.Models, o.Offers = p.modelNames, p.modelOffers
 	w, err := p.newWorkspace(ctx, &v.hostFlags, choice.Model, func(wo *workspace.Options) {
 		wo.Event, wo.State = o.Feed.Event, o.Feed.State
 		if len(wo.Servers) == 0 && len(v.servers) == 0 && !v.noBuiltins {
@@ -195,33 +195,4 @@ func (v *chatFlags) close() {
 	for _, c := range v.choices {
 		c.Close()
 	}
-}
-
-// modelNames lists the available models: those of local model servers, and those
-// of providers with an API key.
-func modelNames(ctx context.Context) []string {
-	var mu sync.Mutex
-	var asked sync.WaitGroup
-	all := []string{"none"}
-	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
-	defer stop()
-	for _, f := range choose.Survey(ctx, nil) {
-		if f.Problem != "" {
-			continue
-		}
-		asked.Go(func() {
-			models := f.Models
-			if models == nil {
-				models, _ = choose.Models(ctx, f.Provider, nil) // without a list there is still the provider
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, f.Provider)
-			for _, m := range models {
-				all = append(all, f.Provider+"/"+m)
-			}
-		})
-	}
-	asked.Wait()
-	return all
 }

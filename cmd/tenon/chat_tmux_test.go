@@ -100,7 +100,7 @@ func (v *terminal) answer(option, question string) {
 	v.keys("C-g")
 	v.until("→ ← select")
 	last := ""
-	for range 6 {
+	for range 12 {
 		v.keys("Right")
 		now := last
 		for end := time.Now().Add(10 * time.Second); now == last && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -174,7 +174,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("2/2 servers")
 	v.types("add 2 and 3")
 	v.keys("Enter")
-	shown["approval"] = v.until("Allow calc/add?", "Allow once · Allow for this session · Always allow · Deny · Always deny", "a: 2", "Add two numbers", "No model connected · matching keywords")
+	shown["approval"] = v.until("Allow calc/add?", "Allow once · Allow for this session · Always allow · Deny · Deny because…", "a: 2", "Add two numbers", "No model connected · matching keywords")
 	v.answer("Allow for this session", "Allow calc/add?")
 	shown["added"] = v.until("Allowed for this session", "✓ calc/add", "\n5\n", "── /help")
 
@@ -226,6 +226,15 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("── Wire of calc")
 	v.keys("Escape")
 	v.until("/help")
+
+	v.types("/call calc/multiply a=6 b=7")
+	v.keys("Enter")
+	v.answer("Deny because…", "Allow calc/multiply?")
+	v.until("Why? The model gets this text:")
+	v.types("the answer is known")
+	shown["reason"] = v.until("> the answer is known", "enter deny, and tell the model why")
+	v.keys("Enter")
+	v.until("You denied it: the answer is known", "── /help")
 
 	v.types("/call depot/fetch_parcels")
 	v.keys("Enter")

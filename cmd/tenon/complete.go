@@ -48,7 +48,7 @@ func (p *program) setCompletion(root *cobra.Command) {
 		case c.CommandPath() == "tenon config remove", c.CommandPath() == "tenon config approve":
 			c.ValidArgsFunction = p.completeConfigured
 		case c.CommandPath() == "tenon config import":
-			c.ValidArgsFunction = fixed("claude-desktop", "claude-code", "vscode", "cursor")
+			c.ValidArgsFunction = fixed(config.Apps...)
 		case c.Name() == "completion":
 			c.ValidArgsFunction = fixed(slices.Sorted(scriptNames())...)
 		case c.Name() == "man":
@@ -78,7 +78,7 @@ func (p *program) setFlagCompletion(c *cobra.Command) {
 	functions := map[string]proposals{
 		"format": fixed("text", "json", "jsonl", "yaml"), "color": fixed("auto", "always", "never"), "revision": fixed(revisions...),
 		"auth-proxy": fixed("environment"), "project": folders, "config-dir": folders, "save": folders,
-		"model": completeModel, "server": p.completeEntry, "allow": p.completeRule, "deny": p.completeRule,
+		"model": p.completeModel, "server": p.completeEntry, "allow": p.completeRule, "deny": p.completeRule,
 		"resource": p.completeResource, "resume": fixed("last"),
 	}
 	if c.Name() == "run" {
@@ -261,7 +261,7 @@ func (p *program) completeRule(cmd *cobra.Command, _ []string, word string) ([]s
 
 // completeModel completes --model: what needs no provider, the providers, and
 // after provider/ its models. The keyring is not opened for this.
-func completeModel(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+func (p *program) completeModel(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	for _, file := range []string{"script:", "replay:", "record:"} {
 		if strings.HasPrefix(word, file) {
 			return nil, cobra.ShellCompDirectiveDefault
@@ -270,14 +270,14 @@ func completeModel(cmd *cobra.Command, _ []string, word string) ([]string, cobra
 	provider, _, ok := strings.Cut(word, "/")
 	if !ok {
 		all := []string{"auto", "none", "script:", "replay:", "record:"}
-		for _, name := range choose.Providers() {
-			all = append(all, name, name+"/")
+		for _, k := range choose.All(p.offlineOptions()) {
+			all = append(all, k.Name, k.Name+"/")
 		}
 		return propose(all, word)
 	}
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 	defer stop()
-	models, err := choose.Models(ctx, provider, &choose.Options{Attempts: 1})
+	models, err := choose.Models(ctx, provider, p.offlineOptions())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

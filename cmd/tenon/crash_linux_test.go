@@ -175,7 +175,7 @@ func verify(t *testing.T, m *marks, when, asked, resumed, errs string) {
 	}
 	finished := regexp.MustCompile(`marked \d`).FindAllString(asked, -1)
 	unknown := strings.Count(asked, "Whether it has done something is not known")
-	cancelled := strings.Count(asked, "was cancelled by the person") // HUP and TERM stop the turn in good order
+	cancelled := strings.Count(asked, "The call was cancelled") // HUP and TERM stop the turn in good order
 	told := strings.Count(errs, "was running when Tenon ended")
 	if unknown != told || unknown > 1 {
 		t.Errorf("%s: %d calls are said to be unknown to the model, and %d to the person: %s", when, unknown, told, errs)

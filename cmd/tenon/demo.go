@@ -24,7 +24,7 @@ import (
 // demoCommand starts this program as a server process and connects to it, first
 // with the newest revision and then with an older one. It prints every message.
 func (p *program) demoCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Show a client and a calculator server talk, message by message",
 		Args:  noArgs,
@@ -42,6 +42,8 @@ func (p *program) demoCommand() *cobra.Command {
 			return nil
 		},
 	}
+	c.AddCommand(p.demoOrdersCommand())
+	return c
 }
 
 // converse runs one session. If revision is empty, the client negotiates it.

@@ -13,6 +13,7 @@ import (
 // notRun are beginnings and parts of examples that this test does not run, and
 // why.
 var notRun = map[string]string{
+	"tenon auth key":      "needs a keyring and a key",
 	"npx ":                "fetches a program from the net",
 	"https://example.com": "is a server on the net",
 	"--registry https://": "is a registry on the net",

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/builtin"
@@ -27,17 +29,25 @@ const (
 	exitUsage       = 2   // invalid command line or configuration
 	exitProtocol    = 3   // the server returned an error or violated the protocol
 	exitConnection  = 4   // the server could not be started or reached, or timed out
+	exitModel       = 5   // the model failed, or none is connected
+	exitDenied      = 6   // a rule denied a call, or nobody was there to ask
+	exitLimit       = 7   // a limit ended the run
 	exitInterrupted = 130 // by a signal
 )
 
 const exitCodesHelp = `Exit codes
 
   0    success
-  1    the tool failed (isError), its task was cancelled, a call was denied, or
-       doctor, replay or skills verify found problems
+  1    the tool failed (isError), its task was cancelled, or doctor, replay or
+       skills verify found problems; run: a server failed a call, the model
+       refused to answer, or the answer does not match --json-schema
   2    invalid command line or configuration
   3    the server returned an error or violated the protocol
-  4    the server or the model could not be started or reached, or timed out
+  4    the server could not be started or reached, or timed out
+  5    the model failed (key, quota, network), or none is connected
+  6    run: a call was denied; the answer is printed
+  7    run: a limit was reached (--max-turns, --max-budget, --timeout, length of
+       the answer or of the conversation); the answer so far is printed
   130  interrupted
 `
 
@@ -60,6 +70,14 @@ type exitWith int
 
 func (e exitWith) Error() string { return "" }
 
+// exitError is an error with its exit code.
+type exitError struct {
+	error
+	code exitWith
+}
+
+func (e exitError) Unwrap() []error { return []error{e.error, e.code} }
+
 // exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {
 	var (
@@ -73,6 +91,9 @@ func exitCode(err error) int {
 		silent      *client.TimeoutError
 		unverified  *skills.VerificationError
 		open        *openQuestion
+		limit       *host.LimitError
+		model       *llm.Error
+		form        *host.FormError
 	)
 	switch {
 	case err == nil:
@@ -83,7 +104,16 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &line), errors.As(err, &options):
 		return exitUsage
-	case errors.Is(err, errFound), errors.As(err, &tool), errors.Is(err, tasks.ErrCancelled):
+	case errors.As(err, &limit):
+		return exitLimit
+	case errors.As(err, &model):
+		if model.Kind == llm.ErrContextLength {
+			return exitLimit
+		}
+		return exitModel
+	case errors.Is(err, host.ErrNoModel):
+		return exitModel
+	case errors.Is(err, errFound), errors.As(err, &form), errors.As(err, &tool), errors.Is(err, tasks.ErrCancelled):
 		return exitTool
 	case errors.As(err, &unavailable), errors.As(err, &silent):
 		return exitConnection

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -30,6 +32,11 @@ func TestExitCodes(t *testing.T) {
 		{&connect.UnavailableError{Cause: refused}, 4},
 		{&client.TimeoutError{}, 4},
 		{errors.New("connection reset"), 4},
+		{&llm.Error{Kind: llm.ErrAuth}, 5},
+		{host.ErrNoModel, 5},
+		{&llm.Error{Kind: llm.ErrContextLength}, 7},
+		{&host.LimitError{Stop: "timeout"}, 7},
+		{&host.FormError{}, 1},
 		{context.Canceled, 130},
 		{exitWith(77), 77},
 	} {

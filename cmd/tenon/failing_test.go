@@ -99,7 +99,7 @@ func TestErrorsHaveTheirDataInTheShell(t *testing.T) {
 	}
 }
 
-// C15: a model that cannot be reached, or refuses the key, is exit code 4.
+// C15: a model that cannot be reached, or refuses the key, is exit code 5.
 func TestUnreachableModel(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
@@ -114,7 +114,7 @@ func TestUnreachableModel(t *testing.T) {
 				set(cmd, name, value)
 			}
 			all.Go(func() {
-				if code, out, errs := output(t, cmd); code != exitConnection || out != "" || errs == "" {
+				if code, out, errs := output(t, cmd); code != exitModel || out != "" || errs == "" {
 					t.Errorf("%s at %s: exit code %d\n%s%s", c.model, at, code, out, errs)
 				}
 			})

@@ -71,7 +71,13 @@ func (b *browser) post(path string, body, into any) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := b.http.Post(b.base+path, "application/json", bytes.NewReader(raw))
+	q, err := http.NewRequest(http.MethodPost, b.base+path, bytes.NewReader(raw))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("Origin", "http://"+q.URL.Host)
+	r, err := b.http.Do(q)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/gcfloor"
 	"github.com/tenon-mcp/tenon/internal/version"
@@ -80,7 +82,7 @@ of every revision, without sticky sessions.`,
 	f.StringVar(&v.set, "set", "", "with --stdio: serve only this `set` of tenon.json")
 	f.BoolVar(&v.search, "search", false, "show the tools search and invoke instead of all tools")
 	f.StringArrayVarP(&v.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
-	f.StringVar(&v.from, "from", "", "use the servers of this `program`: claude, claude-desktop, claude-code, cursor or vscode")
+	f.StringVar(&v.from, "from", "", "use the servers of this `program`: claude (both), "+strings.Join(config.Apps, ", "))
 	f.StringVar(&v.logFormat, "log-format", "text", "the format of the log on standard error: `text` or json")
 	f.StringVar(&v.logLevel, "log-level", "info", "the least important messages to log: `debug` (also each call), info, warn or error")
 	f.StringVar(&v.ops, "ops-addr", "", "serve /metrics, /status, /healthz and /readyz at this `address`, instead of beside the servers")
@@ -150,12 +152,11 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	}
 	defer page.close()
 	if !v.stdio {
-		if g.keys, err = p.gatewayKeys(log); err != nil {
+		p.recordRedis(&v.cluster)
+		if g.keys, err = g.openKeys(ctx); err != nil {
 			return err
 		}
-		if g.keys != nil {
-			v.keys = g.keys
-		}
+		v.keys = g.keys
 		if err := v.listen(); err != nil {
 			return err
 		}
@@ -207,6 +208,9 @@ func (p *program) gatewayOptions(ctx context.Context, entry config.Server) (*con
 		return nil, err
 	}
 	o.Once, o.NoLogin, o.KeepTrying, o.Pace = false, true, true, true
+	if builtin.WrapsAPI(entry.Builtin) { // callers may have accounts of their own there
+		o.Direct, o.Builtin = true, p.onBehalf.openAPI
+	}
 	o.Client = client.Options{
 		Client:    mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
 		Elicit:    func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) { return nil, errNoCaller },

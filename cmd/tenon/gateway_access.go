@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/app/audit"
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/gateway"
-	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -163,32 +160,6 @@ func (a *gatewayAccess) close() {
 			a.log.Error("records of the last calls are not in the audit log", "error", err)
 		}
 	}
-}
-
-// gatewayKeys returns what verifies API keys: nil if there is no file of them.
-func (p *program) gatewayKeys(log *slog.Logger) (*protect.KeyFile, error) {
-	c, err := p.config()
-	if err != nil {
-		return nil, err
-	}
-	s := c.Settings().Gateway
-	file, err := p.gatewayKeyFile(&s)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && s.Keys == "" {
-		return nil, nil
-	}
-	keys, err := protect.OpenKeyFile(file, &protect.KeyFileOptions{GroupClaim: s.GroupClaim, Log: log})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("%s does not exist, but \"keys\" of gateway names it: create a key with \"tenon gateway keys add NAME\"", file)
-	}
-	return keys, usage(err)
-}
-
-// gatewayKeyFile returns the path of the file of API keys.
-func (p *program) gatewayKeyFile(s *config.Gateway) (string, error) {
-	return p.besideConfig(cmp.Or(s.Keys, "gateway-keys.json"))
 }
 
 // besideConfig returns a path of the configuration: a relative one begins at the

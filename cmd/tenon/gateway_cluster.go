@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/auth/protect/clusterkeys"
 	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/cluster/redis"
 )
@@ -30,7 +33,11 @@ const (
 )
 
 func (v *clusterFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&v.redis, "redis", "", "be one of many replicas, which share the Redis at this `URL`, such as redis://10.0.0.5:6379/0; "+redisEnv+" is used if the flag is missing")
+	f.StringVar(&v.redis, "redis", "", "be one of many replicas, which share the Redis at this `URL`, such as redis://10.0.0.5:6379/0; "+redisEnv+" is used if the flag is missing, and "+redisOff+" means none")
+	v.addSecret(f)
+}
+
+func (v *clusterFlags) addSecret(f *pflag.FlagSet) {
 	f.StringVar(&v.secret, "cluster-secret", "", "a `reference` to a secret of all replicas, such as file:/etc/tenon/cluster, which encrypts their keys in Redis; "+secretEnv+" is used if the flag is missing")
 }
 
@@ -41,7 +48,12 @@ func (v *clusterFlags) addReplica(f *pflag.FlagSet) {
 }
 
 // url returns the URL of Redis; empty means no cluster.
-func (v *clusterFlags) url() string { return cmp.Or(v.redis, os.Getenv(redisEnv)) }
+func (v *clusterFlags) url() string {
+	if v.redis == redisOff {
+		return ""
+	}
+	return cmp.Or(v.redis, os.Getenv(redisEnv))
+}
 
 // clusterSecret returns the secret of the replicas; nil means none.
 func (p *program) clusterSecret(v *clusterFlags) ([]byte, error) {
@@ -68,9 +80,57 @@ func (v *clusterFlags) open(ctx context.Context, log *slog.Logger) (*redis.Store
 	}
 	store, err := redis.Open(ctx, v.url(), &redis.Options{Log: log})
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--redis: %w", err)}
+		return nil, explainRedis(v.url(), err)
 	}
 	return store, nil
+}
+
+// explainRedis returns an error that says what is wrong with a Redis and what to do.
+// It is one of usage if another command line would help.
+func explainRedis(url string, err error) error {
+	if !errors.Is(err, cluster.ErrUnavailable) {
+		return usageError{fmt.Errorf("--redis: %w", err)}
+	}
+	at, cause := redisPlace(url), err.Error()
+	if _, after, ok := strings.Cut(cause, cluster.ErrUnavailable.Error()+": "); ok {
+		cause = strings.TrimRight(after, ".")
+	}
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(cause, w) })
+	}
+	switch {
+	case says("WRONGPASS", "invalid password"):
+		return usagef("Redis at %s does not accept the user or the password. Check both in --redis or %s; special characters are percent-encoded, such as %%40 for @", at, redisEnv)
+	case says("NOAUTH"):
+		return usagef("Redis at %s needs a password. Put it into %s, or before the host in --redis, after a colon", at, redisEnv)
+	case says("without any password configured"):
+		return usagef("Redis at %s has no password, and --redis or %s names one. Leave it out, or set requirepass there", at, redisEnv)
+	case says("NOPERM"):
+		return usagef("Redis at %s: %s. Its user needs all keys and channels that begin with the prefix (\"tenon:\" if the URL names none), and all commands", at, cause)
+	case says("DB index"):
+		return usagef("Redis at %s: %s. The path of the URL is the number of a database", at, cause)
+	case says("tls:", "x509:"):
+		return usagef("no TLS connection to Redis at %s: %s. Use redis:// for a server without TLS, and ca, cert and key in the URL for certificates", at, cause)
+	case says("no answer in time", "i/o timeout", "deadline exceeded"):
+		return fmt.Errorf("no answer from Redis at %s. Check whether it hangs (redis-cli ping), whether a firewall is between, and whether it uses TLS as the URL says (rediss://) or not (redis://)", at)
+	}
+	return fmt.Errorf("no connection to Redis at %s: %s. Start it, or correct --redis or %s", at, cause, redisEnv)
+}
+
+// explainJoin is explainRedis for an error of [cluster.Join].
+func explainJoin(url string, err error) error {
+	if errors.Is(err, cluster.ErrUnavailable) {
+		return explainRedis(url, err)
+	}
+	return usageError{fmt.Errorf("%w (see --cluster-addr and --cluster-secret)", err)}
+}
+
+// explainSecret returns an error about the keys of a cluster that says what to do.
+func explainSecret(err error) error {
+	if errors.Is(err, cluster.ErrUnavailable) {
+		return err
+	}
+	return usageError{fmt.Errorf("%w (see --cluster-secret or %s)", err, secretEnv)}
 }
 
 // join connects to Redis and joins the cluster. It returns nil if the flags name
@@ -93,9 +153,9 @@ func (p *program) join(ctx context.Context, v *clusterFlags, log *slog.Logger) (
 	replica, err := cluster.Join(ctx, store, &cluster.Options{Addr: v.addr, Advertise: v.advertise, Name: name, Secret: secret, Logger: log})
 	if err != nil {
 		store.Close()
-		return nil, usageError{fmt.Errorf("%w (see --cluster-addr and --cluster-secret)", err)}
+		return nil, explainJoin(v.url(), err)
 	}
-	return &gatewayCluster{store: store, replica: replica}, nil
+	return &gatewayCluster{store: store, replica: replica, secret: secret}, nil
 }
 
 // share makes the replicas share what each would keep for itself otherwise.
@@ -108,70 +168,6 @@ func (g *gatewayRun) share() error {
 	g.access.counts = gateway.NewClusterLimits(g.cluster.store)
 	_, err := g.p.watchTaskKeys(g.cluster.replica) // until the replica is closed
 	return err
-}
-
-// authorized is the group of replicas that require authorization. A member is in it
-// for authorizedTTL, and counts while it lives.
-const (
-	authorizedGroup = "gateway authorization"
-	authorizedTTL   = time.Hour
-)
-
-// agree returns an error if this replica would serve everybody where others require
-// authorization, as without the file of API keys that those have. If it is the
-// other way round, it logs a warning.
-func (c *gatewayCluster) agree(ctx context.Context, guarded bool, log *slog.Logger) error {
-	if c == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
-	defer cancel()
-	live, err := c.replica.Members(ctx)
-	if err != nil {
-		return err
-	}
-	with, err := c.store.Members(ctx, authorizedGroup)
-	if err != nil {
-		return err
-	}
-	for _, m := range live {
-		_, requires := with[m.ID]
-		switch {
-		case m.ID == c.replica.ID():
-		case requires && !guarded:
-			return usagef("the replica at %s requires authorization, and this one would serve everybody: give it the same --auth-issuer or --auth-token, or a copy of the file of API keys", m.Addr)
-		case !requires && guarded:
-			log.Warn("another replica requires no authorization, and this one does", "replica", m.Addr)
-		}
-	}
-	if !guarded {
-		return nil
-	}
-	return c.register(ctx)
-}
-
-// register records that this replica requires authorization, now and while it runs.
-func (c *gatewayCluster) register(ctx context.Context) error {
-	register := func(ctx context.Context) error {
-		return c.store.Register(ctx, authorizedGroup, c.replica.ID(), nil, authorizedTTL)
-	}
-	if err := register(ctx); err != nil {
-		return err
-	}
-	c.ended = make(chan struct{})
-	go func() { // until close
-		tick := time.NewTicker(authorizedTTL / 4)
-		defer tick.Stop()
-		for {
-			select {
-			case <-c.ended:
-				return
-			case <-tick.C:
-				register(context.Background()) // has a deadline; the next time is soon enough if it fails
-			}
-		}
-	}()
-	return nil
 }
 
 // keepsSessions reports whether a session must stay at one replica, because a
@@ -187,25 +183,6 @@ func (g *gatewayRun) keepsSessions() bool {
 	return false
 }
 
-// shareWith gives a command and its subcommands the flag --redis, for what the
-// replicas of a gateway share.
-func (p *program) shareWith(c *cobra.Command) {
-	var v clusterFlags
-	c.PersistentFlags().StringVar(&v.redis, "redis", "", "use what the replicas of a gateway share in the Redis at this `URL`; "+redisEnv+" is used if the flag is missing")
-	c.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if up := cmd.Root().PersistentPreRunE; up != nil {
-			if err := up(cmd, args); err != nil {
-				return err
-			}
-		}
-		store, err := v.open(cmd.Context(), slog.New(slog.DiscardHandler))
-		if store != nil {
-			p.shared = store // ends with the process
-		}
-		return err
-	}
-}
-
 // joinTimeout bounds the time to connect to Redis and join.
 const joinTimeout = 15 * time.Second
 
@@ -213,7 +190,9 @@ const joinTimeout = 15 * time.Second
 type gatewayCluster struct {
 	store   *redis.Store
 	replica *cluster.Replica
-	ended   chan struct{} // closed by close; nil if nothing waits for it
+	secret  []byte            // of the replicas; nil means none
+	keys    *clusterkeys.Keys // nil if the replicas share no API keys
+	keyless bool              // the replicas could share API keys, and had none at the start
 }
 
 // member returns the replica; nil without a cluster.
@@ -240,17 +219,16 @@ func (c *gatewayCluster) close() {
 	if c == nil {
 		return
 	}
-	if c.ended != nil {
-		close(c.ended)
+	if c.keys != nil {
+		c.keys.Close()
 	}
 	c.replica.Close()
 	c.store.Close()
 }
 
 // rotateCommand returns tenon gateway keys rotate.
-func (p *program) rotateCommand() *cobra.Command {
-	var v clusterFlags
-	c := &cobra.Command{
+func (p *program) rotateCommand(v *clusterFlags) *cobra.Command {
+	return &cobra.Command{
 		Use:   "rotate",
 		Short: "Make a new key for what the replicas of a gateway seal",
 		Long: `Make a new key for what the replicas of a gateway seal: session ids, the state of
@@ -263,11 +241,9 @@ has sealed is still accepted for a day. The API keys of clients stay as they are
 			if v.url() == "" {
 				return usagef("name the Redis of the replicas with --redis or %s", redisEnv)
 			}
-			return p.rotateKeys(cmd.Context(), &v)
+			return p.rotateKeys(cmd.Context(), v)
 		},
 	}
-	v.add(c.Flags())
-	return c
 }
 
 func (p *program) rotateKeys(ctx context.Context, v *clusterFlags) error {

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/auth/protect"
-	"github.com/tenon-mcp/tenon/internal/safefile"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -32,34 +28,42 @@ func (p *program) gatewayKeysCommand() *cobra.Command {
 		Short: "Manage the API keys of the gateway",
 		Long: `Manage the API keys that clients send as bearer tokens to tenon gateway. Only
 their hashes are stored, in gateway-keys.json of your configuration folder or the
-file that "keys" of "gateway" in tenon.json names. Once that file exists, the
-gateway requires authorization over HTTP. Changes apply to a running gateway,
-unless it was started before the file existed.`,
+file that "keys" of "gateway" in tenon.json names, or with --redis in Redis, for all
+replicas. Once there is a key, the gateway requires authorization over HTTP. Changes
+apply to a running gateway, unless it was started before the first key.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	shared := p.sharedFlags(c, "API keys", func(g *config.Gateway) bool { return !keysAreShared(g) })
+	shared.addSecret(c.PersistentFlags())
 	var v keyFlags
 	add := &cobra.Command{
 		Use:     "add NAME",
 		Short:   "Create a key, and print it once",
 		Example: "  tenon gateway keys add build --group ci\n  tenon gateway keys add ada --group dev --scope notes:write --expires 90d",
 		Args:    oneKeyName,
-		RunE:    func(_ *cobra.Command, args []string) error { return p.addGatewayKey(args[0], &v) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withKeys(cmd.Context(), shared, func(k keyStore) error { return p.addGatewayKey(k, args[0], &v) })
+		},
 	}
 	f := add.Flags()
 	f.StringSliceVar(&v.groups, "group", nil, "a `group` of the key (repeatable)")
 	f.StringSliceVar(&v.scopes, "scope", nil, "a `scope` of the key (repeatable)")
 	f.StringVar(&v.expires, "expires", "", "when the key stops working: a `time` from now such as 12h or 90d, or a date such as 2027-01-31 (default: never)")
-	c.AddCommand(add, p.rotateCommand(), &cobra.Command{
+	c.AddCommand(add, p.rotateCommand(shared), p.importKeysCommand(shared), &cobra.Command{
 		Use:   "list",
 		Short: "List the keys, without their secrets",
 		Args:  noArgs,
-		RunE:  func(*cobra.Command, []string) error { return p.listGatewayKeys() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withKeys(cmd.Context(), shared, p.listGatewayKeys)
+		},
 	}, &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a key: it stops working at once",
 		Args:  oneKeyName,
-		RunE:  func(_ *cobra.Command, args []string) error { return p.removeGatewayKey(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withKeys(cmd.Context(), shared, func(k keyStore) error { return removeGatewayKey(k, args[0]) })
+		},
 	})
 	return c
 }
@@ -72,7 +76,7 @@ func oneKeyName(cmd *cobra.Command, args []string) error {
 	return noArgs(cmd, args[1:])
 }
 
-func (p *program) addGatewayKey(name string, v *keyFlags) error {
+func (p *program) addGatewayKey(store keyStore, name string, v *keyFlags) error {
 	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`*?"\`, r) }) {
 		return usagef("the name of a key has 1 to 64 characters, without spaces, quotes and *?")
 	}
@@ -86,7 +90,7 @@ func (p *program) addGatewayKey(name string, v *keyFlags) error {
 		return err
 	}
 	key := protect.StoredKey{Name: name, Hash: hash, Groups: v.groups, Scopes: v.scopes, Created: time.Now().UTC().Round(time.Second), Expires: expires}
-	err = p.editGatewayKeys(func(keys []protect.StoredKey) ([]protect.StoredKey, error) {
+	err = store.update(func(keys []protect.StoredKey) ([]protect.StoredKey, error) {
 		if slices.ContainsFunc(keys, func(k protect.StoredKey) bool { return k.Name == name }) {
 			return nil, usagef("there is a key %q already: remove it first", name)
 		}
@@ -120,8 +124,8 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, usagef("--expires must be a time from now such as 12h or 90d, or a later date such as 2027-01-31, not %q", text)
 }
 
-func (p *program) removeGatewayKey(name string) error {
-	return p.editGatewayKeys(func(keys []protect.StoredKey) ([]protect.StoredKey, error) {
+func removeGatewayKey(store keyStore, name string) error {
+	return store.update(func(keys []protect.StoredKey) ([]protect.StoredKey, error) {
 		left := slices.DeleteFunc(slices.Clone(keys), func(k protect.StoredKey) bool { return k.Name == name })
 		if len(left) == len(keys) {
 			return nil, usagef("there is no key %q: see tenon gateway keys list", name)
@@ -130,55 +134,14 @@ func (p *program) removeGatewayKey(name string) error {
 	})
 }
 
-// editGatewayKeys changes the file of keys.
-func (p *program) editGatewayKeys(edit func([]protect.StoredKey) ([]protect.StoredKey, error)) error {
-	file, err := p.configuredKeyFile()
-	if err != nil {
-		return err
-	}
-	return safefile.Update(file, 0o600, func(old []byte) ([]byte, error) {
-		var keys []protect.StoredKey
-		if len(bytes.TrimSpace(old)) > 0 {
-			var err error
-			if keys, err = protect.DecodeKeys(old); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-		}
-		keys, err := edit(keys)
-		if err != nil {
-			return nil, err
-		}
-		return protect.EncodeKeys(keys)
-	})
-}
-
-func (p *program) configuredKeyFile() (string, error) {
-	c, err := p.config()
-	if err != nil {
-		return "", err
-	}
-	g := c.Settings().Gateway
-	return p.gatewayKeyFile(&g)
-}
-
-func (p *program) listGatewayKeys() error {
+func (p *program) listGatewayKeys(store keyStore) error {
 	out, err := p.printer()
 	if err != nil {
 		return err
 	}
-	file, err := p.configuredKeyFile()
+	keys, err := store.list()
 	if err != nil {
 		return err
-	}
-	var keys []protect.StoredKey
-	switch data, err := os.ReadFile(file); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		if keys, err = protect.DecodeKeys(data); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
 	}
 	if out.Format != show.Text {
 		list := []map[string]any{}

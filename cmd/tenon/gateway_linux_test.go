@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -118,6 +119,43 @@ func TestGatewayDrains(t *testing.T) {
 	close(slow.open)
 	if code := <-done; code != 0 {
 		t.Errorf("the open call ended with %d", code)
+	}
+	if code := p.end(); code != 0 {
+		t.Errorf("the gateway ended with %d: %s", code, p.errs)
+	}
+}
+
+// TestGatewayIsNotReadyUntilItsEnd has a server that takes its time to end: meanwhile
+// the gateway still says that it is not ready.
+func TestGatewayIsNotReadyUntilItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	closing, end := filepath.Join(dir, "closing"), filepath.Join(dir, "end")
+	slow := script(t, dir, "slow", `"$TENON" serve calc
+echo > "$DIR/closing"
+while [ ! -e "$DIR/end" ]; do sleep 0.05; done
+`)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	configured(t, dir, fmt.Sprintf(`{"mcpServers":{"slow":{"command":%q,"env":{"DIR":%q,"TENON":%q,"TENON_TEST_MAIN":"1"}}}}`, slow, dir, self))
+	cmd := binary(t, "gateway", "--addr", "127.0.0.1:0", "--ops-addr", "127.0.0.1:0")
+	set(cmd, "TENON_CONFIG_DIR", dir)
+	p := startProcess(t, cmd)
+	ops, said := "", false
+	eventually(t, func() bool {
+		_, ops, _ = strings.Cut(p.errs.String(), "Metrics and status are at ")
+		ops, _, said = strings.Cut(ops, "\n")
+		return said
+	})
+	eventually(t, func() bool { code, _ := get(t, ops+"/readyz", ""); return code == http.StatusOK })
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	eventually(t, func() bool { _, err := os.Stat(closing); return err == nil })
+	if code, body := get(t, ops+"/readyz", ""); code != http.StatusServiceUnavailable || body != "ending\n" {
+		t.Errorf("readiness: %d %s", code, body)
+	}
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if code := p.end(); code != 0 {
 		t.Errorf("the gateway ended with %d: %s", code, p.errs)

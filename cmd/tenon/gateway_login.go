@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +27,7 @@ import (
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/auth/tokens/sealed"
+	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -32,6 +35,9 @@ import (
 
 // gatewayCredentials is what the gateway uses at servers on behalf of its callers:
 // the tokens of callers that are exchanged, and the logins of users.
+//
+// Builtin servers for APIs get the calls themselves, with the principal and the
+// token of the caller, and keep the tokens of logins in the store of the gateway.
 type gatewayCredentials struct {
 	p   *program
 	log *slog.Logger
@@ -54,6 +60,8 @@ type gatewayCredentials struct {
 func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) error {
 	for _, e := range entries {
 		switch {
+		case builtin.WrapsAPI(e.Builtin) && !g.started:
+			v.keepToken = true // the file may say that it is exchanged
 		case e.OAuth.NeedsCallerToken() && v.issuer == "":
 			return usagef("server %s exchanges the tokens of callers: serve the gateway with --auth-issuer", e.Name)
 		case e.OAuth.NeedsCallerToken() && !v.keepToken && g.started:
@@ -294,6 +302,16 @@ func (g *gatewayCredentials) store() lazyLogins {
 	return g.opened
 }
 
+// openAPI opens a builtin server for an API. The tokens of callers who log in there
+// are with the other logins of the gateway's users.
+func (g *gatewayCredentials) openAPI(name string, query url.Values) (connect.Builtin, error) {
+	s, err := builtin.OpenWith(name, query, builtin.Options{CallerTokens: g.store()})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // lazyLogins is a [tokens.Store] that is opened when it is first used.
 type lazyLogins func() (sealed.Store, error)
 
@@ -483,9 +501,7 @@ func (p *program) reference(text string) (string, error) {
 	case "keyring":
 		value, err = p.keys.server(name)
 	case "file":
-		var data []byte
-		data, err = os.ReadFile(name)
-		value = strings.TrimSpace(string(data))
+		value, err = readSecretFile(name)
 	}
 	if err == nil && value == "" {
 		err = errors.New("it is empty, or not there")
@@ -495,4 +511,24 @@ func (p *program) reference(text string) (string, error) {
 	}
 	p.secrets.Add("gateway", value)
 	return value, nil
+}
+
+// readSecretFile returns the content of a file that only its owner may read.
+func readSecretFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is not a file")
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("it is accessible to other users (mode %04o); run chmod 600 on it", info.Mode().Perm())
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	return strings.TrimSpace(string(data)), err
 }

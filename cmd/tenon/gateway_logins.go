@@ -20,7 +20,7 @@ tokens are encrypted with a key that tenon.json names; see docs/gateway.md.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listLogins(cmd.Context()) },
 	}
-	p.shareWith(c)
+	p.sharedFlags(c, "logins", nil)
 	remove := &cobra.Command{
 		Use:   "remove SERVER [USER]",
 		Short: "Remove the logins of a user at a server, or of all its users",

@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/gateway"
 	"github.com/tenon-mcp/tenon/cluster"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -43,7 +44,7 @@ func (g *gatewayRun) mountOps(mux *http.ServeMux, details bool) {
 func (g *gatewayRun) local(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.isLocal(r) {
-			http.Error(w, "unknown host", http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("unknown host %q: use an IP address or localhost, or start tenon gateway with --host and that name", textclip.Clip(hostOf(r), 200)), http.StatusForbidden)
 			return
 		}
 		w.Header().Set("Cache-Control", "no-store")
@@ -52,14 +53,19 @@ func (g *gatewayRun) local(h http.HandlerFunc) http.Handler {
 }
 
 func (g *gatewayRun) isLocal(r *http.Request) bool {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(r.Host); err == nil {
-		host = name
-	}
-	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
+	name := hostOf(r)
+	if ip := net.ParseIP(strings.Trim(name, "[]")); ip != nil {
 		return true // a page's host is a name
 	}
-	return host == "localhost" || slices.Contains(g.v.hosts, host)
+	return name == "localhost" || slices.Contains(g.v.hosts, name)
+}
+
+// hostOf returns the host of a request without its port.
+func hostOf(r *http.Request) string {
+	if name, _, err := net.SplitHostPort(r.Host); err == nil {
+		return name
+	}
+	return r.Host
 }
 
 // serveReady answers with 200 if the gateway takes calls: its servers are
@@ -118,7 +124,7 @@ type gatewayStatus struct {
 	Servers  []gatewayServerStatus  `json:"servers"`
 	Callers  []gateway.CallerStatus `json:"callers"`
 	Cluster  *cluster.Status        `json:"cluster,omitempty"`
-	Warnings []string               `json:"warnings,omitempty"` // about the configuration and the audit log
+	Warnings []string               `json:"warnings,omitempty"` // about the configuration, the audit log and other replicas
 }
 
 type gatewayServerStatus struct {
@@ -128,7 +134,7 @@ type gatewayServerStatus struct {
 	Since    time.Time    `json:"since"`
 	Kind     string       `json:"kind"`
 	Revision mcp.Revision `json:"revision,omitempty"`
-	Tools    *int         `json:"tools,omitempty"`    // missing: not read yet
+	Tools    *int         `json:"tools,omitempty"`    // missing: see noTools
 	HeldBack int          `json:"heldBack,omitempty"` // definitions that wait for approval
 	Starts   int          `json:"starts"`
 	// Connections is the number of open connections. Users is the number of users
@@ -217,6 +223,7 @@ func (g *gatewayRun) statusOf(s connect.State, routed gateway.ServerStatus) gate
 func (g *gatewayRun) status() gatewayStatus {
 	s := gatewayStatus{Version: version.String(), PID: os.Getpid(), Started: g.started, State: "running", InFlight: g.head.InFlight(),
 		Reloads: g.reloads.Load(), Refused: g.refused.Load(), Sessions: g.countSessions(), Servers: g.serverStatus(), Callers: g.observer.Callers(), Cluster: g.cluster.status(), Warnings: g.statusWarnings()}
+	s.Warnings = append(s.Warnings, differences(s.Cluster)...)
 	if g.router != nil {
 		s.Waiting = g.router.Waiting()
 	}

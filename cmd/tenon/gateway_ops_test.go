@@ -147,7 +147,7 @@ func TestGatewayStatus(t *testing.T) {
 		t.Errorf("as text: %d %s", code, out)
 	}
 	for _, path := range []string{"/status", "/metrics"} {
-		if code, body := get(t, at+path, "evil.example"); code != http.StatusForbidden {
+		if code, body := get(t, at+path, "evil.example"); code != http.StatusForbidden || !strings.Contains(body, `unknown host "evil.example"`) || !strings.Contains(body, "tenon gateway with --host") {
 			t.Errorf("%s for another host: %d %s", path, code, body)
 		}
 	}

@@ -106,7 +106,7 @@ as "diff" prints it, only exactly that definition is approved.`,
 		Args:    noArgs,
 		RunE:    func(*cobra.Command, []string) error { return p.listPins(&v) },
 	}
-	p.shareWith(c)
+	p.sharedFlags(c, "pins", func(g *config.Gateway) bool { return v.file != "" || g.Pins.File != "" })
 	c.PersistentFlags().StringVar(&v.file, "file", "", "use this `file` instead of the one in tenon.json")
 	approve := &cobra.Command{
 		Use:   "approve NAME … | --all",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -57,8 +58,8 @@ func (g *gatewayRun) watch(ctx context.Context, hup <-chan struct{}) {
 		case <-hup:
 			g.log.Info("reading the configuration again", "because", "SIGHUP")
 		case <-tick.C:
-			if g.keys != nil {
-				_ = g.keys.Check() // it logs what is wrong
+			if f, ok := g.keys.(*protect.KeyFile); ok {
+				_ = f.Check() // it logs what is wrong
 			}
 			now := g.fileStates()
 			settled := slices.Equal(now, last)

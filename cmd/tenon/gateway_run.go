@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type gatewayRun struct {
 	log      *slog.Logger
 	started  time.Time
 	cluster  *gatewayCluster // nil if the gateway is alone
+	ops      *http.Server    // at --ops-addr; nil without that flag
 	head     gateway.Switch
 	sets     atomic.Pointer[map[string]mcp.Handler]
 	openSet  atomic.Pointer[func(name string) error] // opens a set; nil until they are served over HTTP
@@ -62,7 +64,7 @@ type gatewayRun struct {
 	applied []fileState // of the files, when they were last read
 	used    []fileState // of the files, when they were last used
 
-	keys   *protect.KeyFile // nil if there are no API keys
+	keys   protect.Verifier // nil if there are no API keys
 	access *gatewayAccess   // the links that decide who may what
 }
 
@@ -133,6 +135,7 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 	g.guard = guard
 	g.pins.Store(guard.pins)
 	g.warn(c, next)
+	g.cluster.publish(ctx, g.describe(c, next), g.log)
 	return nil
 }
 
@@ -367,6 +370,9 @@ func (g *gatewayRun) close() {
 	g.p.onBehalf.close()
 	g.guard.closeUnless(nil)
 	g.access.close()
+	if g.ops != nil { // last, so that it says that the gateway ends until it has ended
+		g.ops.Close()
+	}
 }
 
 // closeServers ends all connections to servers.

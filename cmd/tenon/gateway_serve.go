@@ -25,13 +25,12 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 	if err := g.cluster.agree(ctx, g.v.guarded(), g.log); err != nil {
 		return err
 	}
+	ctx, end := g.cluster.whileAgreed(ctx, g.v.guarded(), g.log)
+	defer end()
+	g.cluster.compare(g.log)
 	g.v.replica, g.v.keepSessions = g.cluster.member(), g.keepsSessions
-	ops, err := g.listenOps()
-	if err != nil {
+	if err := g.listenOps(); err != nil {
 		return err
-	}
-	if ops != nil {
-		defer ops.Close()
 	}
 	defer g.follow(ctx)()
 	g.v.announce = func(url string) {
@@ -46,7 +45,7 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 	}
 	g.v.served = func(sessions func() int) { g.sessions.Store(&sessions) }
 	g.v.mount = func(mux *http.ServeMux, guarded bool) {
-		if ops == nil {
+		if g.ops == nil {
 			g.mountOps(mux, !guarded)
 		}
 	}
@@ -62,7 +61,10 @@ func (g *gatewayRun) serve(ctx context.Context, page *gatewayPage) error {
 		return g.v.drain
 	}
 	g.v.ready = func() { notifySystemd("READY=1") }
-	err = g.p.serveHTTP(ctx, "gateway", &g.head, &g.v.serving)
+	err := g.p.serveHTTP(ctx, "gateway", &g.head, &g.v.serving)
+	if cause := context.Cause(ctx); errors.Is(cause, errServesEverybody) {
+		return cause
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		if n := g.head.InFlight(); n > 0 {
 			g.log.Warn("ended with open calls", "calls", n)
@@ -105,11 +107,32 @@ func (v *gatewayFlags) usePublic() error {
 	return nil
 }
 
-// checkReach returns an error if other machines can reach an address and nothing
-// says who may use the gateway.
+// publicElsewhere reports whether --public-url is not a URL of this machine.
+func (v *gatewayFlags) publicElsewhere() bool {
+	if v.public == "" {
+		return false
+	}
+	u, err := url.Parse(v.public)
+	if err != nil {
+		return true
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
+// checkReach returns an error if other machines can reach the gateway, at an address
+// or through a proxy, and nothing says who may use it.
 func (v *gatewayFlags) checkReach(at net.Addr) error {
-	if v.issuer != "" || v.token != "" || v.keys != nil || isLoopback(at) {
+	switch {
+	case v.guarded() || isLoopback(at) && !v.publicElsewhere():
 		return nil
+	case isLoopback(at):
+		return usagef(`other machines can reach the gateway at %s, so require authorization. Use one of:
+  API keys             tenon gateway keys add NAME, then start the gateway again
+  tokens of an issuer  --auth-issuer URL
+  one fixed token      a variable of the environment, named with --auth-token
+If the proxy identifies clients itself, it can send the fixed token.
+Without --public-url the gateway serves this machine only.`, v.public)
 	}
 	return usagef(`other machines can reach %s, so require authorization, or serve this machine only. Use one of:
   API keys             tenon gateway keys add NAME, then start the gateway again
@@ -122,15 +145,15 @@ with the URL that clients use. If the proxy is on another machine, serve HTTPS t
 at an address of your network, with --tls-cert and --tls-key.`, v.http, at.(*net.TCPAddr).Port)
 }
 
-// listenOps serves the endpoints for operators at --ops-addr. It returns nil
-// without that flag.
-func (g *gatewayRun) listenOps() (*http.Server, error) {
+// listenOps serves the endpoints for operators at --ops-addr, if there is one, until
+// the gateway is closed.
+func (g *gatewayRun) listenOps() error {
 	if g.v.ops == "" {
-		return nil, nil
+		return nil
 	}
 	l, err := net.Listen("tcp", g.v.ops)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--ops-addr: %w", err)}
+		return usageError{fmt.Errorf("--ops-addr: %w", err)}
 	}
 	mux := http.NewServeMux()
 	mux.Handle(healthPath, &health{})
@@ -140,7 +163,7 @@ func (g *gatewayRun) listenOps() (*http.Server, error) {
 		guard, err := g.v.guard(l.Addr(), g.log)
 		if err != nil {
 			l.Close()
-			return nil, err
+			return err
 		}
 		open := http.NewServeMux()
 		open.Handle(healthPath, &health{})
@@ -149,8 +172,8 @@ func (g *gatewayRun) listenOps() (*http.Server, error) {
 		open.Handle(statusPath, guard.Wrap(mux))
 		h = open
 	}
-	s := streamable.NewHTTPServer(h)
-	go s.Serve(l) // ends with Close
+	g.ops = streamable.NewHTTPServer(h)
+	go g.ops.Serve(l) // ends with Close
 	g.p.note("Metrics and status are at http://%s", l.Addr())
-	return s, nil
+	return nil
 }

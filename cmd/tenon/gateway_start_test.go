@@ -28,6 +28,7 @@ func TestGatewayStartMistakes(t *testing.T) {
 		{"--addr 0.0.0.0:0", []string{"other machines can reach", "--auth-issuer URL", "a variable of the environment, named with --auth-token\n", "tenon gateway keys add NAME", "--addr 127.0.0.1:", "--public-url https://"}},
 		{"--addr 127.0.0.1:0 -s a -s builtin:calcc", []string{`unknown builtin server "calcc"; did you mean "calc"?`}},
 		{"--addr 127.0.0.1:0 -s a -s builtin:notes", []string{"builtin:notes", "vault"}},
+		{"--addr 127.0.0.1:0 --public-url https://mcp.example.com/mcp", []string{"https://mcp.example.com/mcp", "require authorization", "--auth-issuer URL", "tenon gateway keys add NAME"}},
 		{"--addr 127.0.0.1:0 --public-url mcp.example.com", []string{"--public-url must be a URL"}},
 		{"--addr nowhere", []string{"--addr"}},
 	} {

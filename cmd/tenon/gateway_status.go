@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,8 +30,11 @@ func (p *program) gatewayStatusCommand() *cobra.Command {
 is http://127.0.0.1:7070. A gateway that requires authorization shows its status
 at the address of --ops-addr only.
 
-The exit code is 0 if all servers are available, 1 if one is not, and 4 if no
-gateway answers.`,
+Of replicas it shows the version and a digest of the configuration, and warns if they
+differ.
+
+The exit code is 0 if all servers and the Redis of the replicas are available, 1 if
+one is not, and 4 if no gateway answers.`,
 		Example: "  tenon gateway status\n  tenon gateway status http://127.0.0.1:9090 --format json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -64,7 +69,7 @@ func (p *program) gatewayStatus(ctx context.Context, args []string) error {
 	} else {
 		err = p.printStatus(s)
 	}
-	if err == nil && down > 0 {
+	if err == nil && (down > 0 || s.Cluster != nil && s.Cluster.Error != "") {
 		err = errFound
 	}
 	return err
@@ -105,6 +110,7 @@ func (p *program) fetchStatus(ctx context.Context, at string) (*gatewayStatus, e
 func (p *program) printStatus(s *gatewayStatus) error {
 	fmt.Fprintf(p.out, "tenon %s, process %d, %s for %s, %d calls in flight\n\n", visible.Line(s.Version), s.PID, visible.Line(s.State), since(s.Started), s.InFlight)
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	unread := map[string]bool{}
 	fmt.Fprintln(w, "SERVER\tSTATE\tSINCE\tREVISION\tTOOLS\tHELD BACK\tCONNECTIONS\tUSERS\tCALLS\tFAILED\t")
 	for _, one := range s.Servers {
 		tools, users := "?", "-"
@@ -113,8 +119,13 @@ func (p *program) printStatus(s *gatewayStatus) error {
 		}
 		if one.Tools != nil {
 			tools = fmt.Sprint(*one.Tools)
+		} else {
+			unread[one.noTools()] = true
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\n", visible.Line(one.Name), visible.Line(one.State), since(one.Since), cmp.Or(string(one.Revision), "-"), tools, one.HeldBack, one.Connections, users, one.Calls, one.Errors, visible.Line(one.Why))
+	}
+	for _, why := range slices.Sorted(maps.Keys(unread)) {
+		fmt.Fprintln(w, why)
 	}
 	if len(s.Callers) > 0 {
 		fmt.Fprintln(w, "\nCLIENT\tPRINCIPAL\tREVISION\tCALLS\tLAST CALL\t")
@@ -122,19 +133,7 @@ func (p *program) printStatus(s *gatewayStatus) error {
 	for _, c := range s.Callers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s ago\t\n", visible.Line(cmp.Or(strings.TrimSpace(c.Client+" "+c.Version), "?")), visible.Line(cmp.Or(c.Principal, "-")), cmp.Or(string(c.Revision), "-"), c.Calls, since(c.Last))
 	}
-	if c := s.Cluster; c != nil {
-		fmt.Fprintln(w, "\nREPLICA\tNAME\tADDRESS\tSINCE\t")
-	}
-	for _, m := range s.replicas() {
-		self := ""
-		if m.ID == s.Cluster.Self.ID {
-			self = "this one"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", visible.Line(m.ID), visible.Line(m.Name), visible.Line(m.Addr), since(m.Started), self)
-	}
-	if c := s.Cluster; c != nil && c.Error != "" {
-		fmt.Fprintf(w, "\nRedis does not answer: %s\n", visible.Line(c.Error))
-	}
+	printReplicas(w, s.Cluster)
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -147,12 +146,37 @@ func (p *program) printStatus(s *gatewayStatus) error {
 	return nil
 }
 
-// replicas returns the replicas of the gateway; none if it is alone.
-func (s *gatewayStatus) replicas() []cluster.Member {
-	if s.Cluster == nil {
-		return nil
+// printReplicas prints the replicas of a gateway; none if it is alone.
+func printReplicas(w io.Writer, c *cluster.Status) {
+	if c == nil {
+		return
 	}
-	return s.Cluster.Members
+	fmt.Fprintln(w, "\nREPLICA\tNAME\tADDRESS\tSINCE\tVERSION\tCONFIGURATION\t")
+	for _, m := range c.Members {
+		note := ""
+		switch {
+		case m.ID == c.Self.ID:
+			note = "this one"
+		case m.Info != nil && (m.Info[infoVersion] != c.Self.Info[infoVersion] || m.Info[infoConfig] != c.Self.Info[infoConfig]):
+			note = "differs"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", visible.Line(m.ID), visible.Line(m.Name), visible.Line(m.Addr), since(m.Started),
+			visible.Line(cmp.Or(m.Info[infoVersion], "-")), visible.Line(cmp.Or(m.Info[infoConfig], "-")), note)
+	}
+	if c.Error != "" {
+		fmt.Fprintf(w, "\nRedis does not answer: %s\nClients of 2026-07-28 are served, older ones get status 503 until it is back. The replicas are those that were last known.\n", visible.Line(c.Error))
+	}
+}
+
+// noTools says why the number of a server's tools is not known.
+func (s gatewayServerStatus) noTools() string {
+	switch {
+	case !s.available():
+		return "?: the server is not available, and its tools were not listed before"
+	case s.State == onDemand:
+		return "?: no client has a connection to the server now; each has its own"
+	}
+	return "?: no client has listed the tools since the gateway started"
 }
 
 // since returns how long ago a time was, in at most two units.

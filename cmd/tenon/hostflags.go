@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,16 +28,21 @@ type hostFlags struct {
 	deny    []string
 	system  string
 	search  string
+	effort  string
+
+	noInstructions bool
 }
 
 func (d *hostFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: from tenon.json, else auto)")
 	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
-	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL]` without asking; * matches any text (repeatable)")
-	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL]` (repeatable)")
+	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL][:ARG=PATTERN,…]` without asking; * matches any text (repeatable)")
+	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL][:ARG=PATTERN,…]` (repeatable)")
 	f.StringVar(&d.search, "tool-search", "", "let the model search for tools instead of listing them all: `auto`, always, never, or a number of tokens above which to search (default: from tenon.json, else auto)")
+	f.StringVar(&d.effort, "effort", "", "how much the model thinks: `auto`, none, minimal, low, medium, high, xhigh or max (default: from tenon.json, else auto)")
 	f.StringVar(&d.system, "system", "", "extra text for the system prompt")
+	f.BoolVar(&d.noInstructions, "no-instructions", false, "do not give AGENTS.md and CLAUDE.md of the project to the model")
 }
 
 // choose opens the model. If none is configured or found, it returns the keyword
@@ -53,7 +59,7 @@ func (p *program) choose(ctx context.Context, name string) (*choose.Choice, erro
 	if name == "none" {
 		return keywordChoice(why), nil
 	}
-	c, err := choose.Model(ctx, name, &choose.Options{Keyring: p.keys.key})
+	c, err := choose.Model(ctx, name, p.modelOptions())
 	if errors.Is(err, choose.ErrNone) {
 		return keywordChoice("no API key and no local model found"), nil
 	}
@@ -83,6 +89,12 @@ func label(c *choose.Choice) string {
 // settings merges the flags with the configuration.
 func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 	s.Rules = slices.Clone(s.Rules)
+	if d.effort != "" {
+		var err error
+		if s.Effort, err = config.ParseEffort(d.effort); err != nil {
+			return s, usagef("--effort %w", err)
+		}
+	}
 	if d.search != "" {
 		var err error
 		if s.ToolSearch, err = config.ParseToolSearch(d.search); err != nil {
@@ -91,18 +103,39 @@ func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 	}
 	add := func(effect config.Effect, words []string) error {
 		for _, w := range words {
-			server, tool, ok := strings.Cut(w, "/")
-			if !ok {
-				tool = "*"
-			}
+			server, tool, args := splitRule(w)
 			if server == "" || tool == "" {
-				return usagef("--%s must be SERVER or SERVER/TOOL, not %q", effect, w)
+				return usagef("--%s must be SERVER or SERVER/TOOL, with :ARG=PATTERN for arguments, not %q", effect, w)
 			}
-			s.Rules = append(s.Rules, config.Rule{Effect: effect, Server: server, Tool: tool, CommandLine: true})
+			s.Rules = append(s.Rules, config.Rule{Effect: effect, Server: server, Tool: tool, Args: args, CommandLine: true})
 		}
 		return nil
 	}
 	return s, errors.Join(add(config.Allow, d.allow), add(config.Deny, d.deny))
+}
+
+// ruleWords is SERVER[/TOOL]:ARG=PATTERN,…
+var ruleWords = regexp.MustCompile(`^([^/:]*)(/[^:]*)?:([A-Za-z_][\w.-]*=.*)$`)
+
+// nextArg begins another argument of a rule. A comma elsewhere is part of a
+// pattern.
+var nextArg = regexp.MustCompile(`,([A-Za-z_][\w.-]*=)`)
+
+// splitRule splits the words of --allow and --deny. Without a tool, the rule is for
+// all tools.
+func splitRule(w string) (server, tool string, args map[string]string) {
+	if m := ruleWords.FindStringSubmatch(w); m != nil {
+		w, args = m[1]+m[2], map[string]string{}
+		for one := range strings.SplitSeq(nextArg.ReplaceAllString(m[3], "\x00$1"), "\x00") {
+			name, pattern, _ := strings.Cut(one, "=")
+			args[name] = pattern
+		}
+	}
+	server, tool, ok := strings.Cut(w, "/")
+	if !ok {
+		tool = "*"
+	}
+	return server, tool, args
 }
 
 // entries returns the servers to start: those of --server, or all usable servers
@@ -220,7 +253,7 @@ func (p *program) newWorkspace(ctx context.Context, d *hostFlags, model llm.Mode
 		return nil, err
 	}
 	o.Settings, o.Servers, o.Model = settings, servers, model
-	o.Host.Folder = folder()
+	o.Host.Folder, o.Host.NoInstructions = folder(), d.noInstructions || settings.NoInstructions
 	if change != nil {
 		change(&o)
 	}
@@ -236,7 +269,7 @@ func (p *program) workspaceOptions(d *hostFlags, folder string) (o workspace.Opt
 	if o.Tokens, err = p.logins(); err != nil {
 		return o, err
 	}
-	o.Builtin, o.Revision = openBuiltin, mcp.Revision(p.revision)
+	o.Builtin, o.Revision = p.openBuiltin, mcp.Revision(p.revision)
 	o.Secrets, o.AuditKey = &p.secrets, p.auditKey()
 	o.Host.System, o.Host.CallIdle = d.system, p.timeout
 	return o, nil

@@ -24,7 +24,7 @@ const (
 
 func endingOf(command string) onInterrupt {
 	switch command {
-	case "serve", "gateway", "up", "inspect":
+	case "serve", "gateway", "up", "inspect", "orders":
 		return endWell
 	case "shell", "chat", "tap":
 		return endItself
@@ -43,7 +43,9 @@ func (p *program) wait(done <-chan int, signals <-chan os.Signal, cancel func())
 		case code := <-done:
 			return code
 		case <-late:
-			return p.abandon()
+			return p.abandon("interrupted", exitInterrupted)
+		case <-p.expired:
+			return p.abandon("the time limit was reached", exitLimit)
 		case sig := <-signals:
 			if f := p.reload.Load(); sig == syscall.SIGHUP && f != nil {
 				(*f)()
@@ -57,12 +59,12 @@ func (p *program) wait(done <-chan int, signals <-chan os.Signal, cancel func())
 			switch onInterrupt(p.ends.Load()) {
 			case endSoon:
 				if again {
-					return p.abandon()
+					return p.abandon("interrupted", exitInterrupted)
 				}
 				late = time.After(interruptGrace)
 			case endWell:
 				if again {
-					return p.abandon()
+					return p.abandon("interrupted", exitInterrupted)
 				}
 			}
 		}
@@ -71,14 +73,14 @@ func (p *program) wait(done <-chan int, signals <-chan os.Signal, cancel func())
 
 // abandon stops waiting for a command that does not end. It prints a note only if
 // that does not block, as on a terminal or a pipe that is not read.
-func (p *program) abandon() int {
+func (p *program) abandon(why string, code int) int {
 	said := make(chan struct{})
-	go func() { fmt.Fprintln(p.err, "tenon: interrupted"); close(said) }()
+	go func() { fmt.Fprintln(p.err, "tenon: "+why); close(said) }()
 	select {
 	case <-said:
 	case <-time.After(100 * time.Millisecond):
 	}
-	return exitInterrupted
+	return code
 }
 
 // cancelWriter is a writer that fails once ctx ends, so that an interrupt stops

@@ -13,8 +13,8 @@ import (
 )
 
 // The keys of model providers in the keyring of the operating system are
-// entries of the service keyService, one for each provider under its name; see
-// docs/models.md.
+// entries of the service keyService, one for each provider under its name, with
+// @host for a host that is not the provider's own; see docs/models.md.
 const keyService = "tenon-models"
 
 // The key that signs the heads of audit logs is the entry auditUser of the
@@ -100,11 +100,14 @@ func (k *keys) wait(do func() error) error {
 
 // server returns the secret of a configured server, or "" if there is none. It
 // returns an error if there is no keyring.
-func (k *keys) server(name string) (string, error) {
-	if !hasKeyring() {
-		return "", errors.New("no keyring is available here")
+func (k *keys) server(name string) (string, error) { return k.sure(serverService, name) }
+
+// sure is get for an entry that the configuration needs.
+func (k *keys) sure(service, name string) (string, error) {
+	if !hasKeyring() && k.read == nil {
+		return "", errNoKeyring
 	}
-	secret, err := k.get(serverService, name)
+	secret, err := k.get(service, name)
 	if err == nil && secret == "" {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -113,9 +116,28 @@ func (k *keys) server(name string) (string, error) {
 	return secret, err
 }
 
+// model returns the key with a name that tenon.json refers to, or "" if there is
+// none. It returns an error if there is no keyring.
+func (k *keys) model(entry string) (string, error) { return k.sure(keyService, entry) }
+
 // setServer stores the secret of a configured server.
 func (k *keys) setServer(name, secret string) error {
 	return k.wait(func() error { return keyring.Set(serverService, name, secret) })
+}
+
+// setModel stores the key of a model provider.
+func (k *keys) setModel(provider, key string) error {
+	return k.wait(func() error { return keyring.Set(keyService, provider, key) })
+}
+
+// removeModel removes the key of a model provider, and reports whether there was
+// one.
+func (k *keys) removeModel(entry string) (bool, error) {
+	err := k.wait(func() error { return keyring.Delete(keyService, entry) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // removeServer removes the secret of a configured server, if it is there.

@@ -17,8 +17,9 @@ import (
 )
 
 func (p *program) authCommand() *cobra.Command {
-	c := &cobra.Command{Use: "auth", Short: "Log in to and out of servers", Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: "auth", Short: "Log in to servers, and store API keys of models", Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(
+		p.authKeyCommand(),
 		&cobra.Command{
 			Use:   "login SERVER",
 			Short: "Log in to a server with the browser",

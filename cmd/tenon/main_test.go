@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/logtest"
 )
 
 // The demo starts the running program again as a server, so the test binary
@@ -38,22 +37,7 @@ func tenon(t *testing.T, args ...string) (code int, out, errs string) {
 }
 
 // A lockedBuffer collects what a command writes, from any goroutine.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type lockedBuffer = logtest.Buffer
 
 func TestDemo(t *testing.T) {
 	code, out, errs := tenon(t, "demo")

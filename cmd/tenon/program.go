@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/cluster"
@@ -41,15 +42,20 @@ type program struct {
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
 	typing   form.Lines     // reads the user's answers; nil until the first question
 
-	secrets  redact.Values // what must not be written or shown
-	keys     keys          // of model providers, in the keyring
-	warned   sync.Map      // warnings about the configuration that were printed
-	asking   sync.Mutex    // one question at a time
-	answered []string      // values of --answer that a question used
-	wrong    error         // the error of an --answer that does not match
-	noting   sync.Mutex    // one note at a time
-	moved    sync.Once     // files of older versions
+	secrets redact.Values // what must not be written or shown
+	keys    keys          // of model providers, in the keyring
 
+	connecting sync.Mutex
+	connected  map[string]choose.Provider // keys and addresses of models that were entered in the page
+
+	warned   sync.Map   // warnings about the configuration that were printed
+	asking   sync.Mutex // one question at a time
+	answered []string   // values of --answer that a question used
+	wrong    error      // the error of an --answer that does not match
+	noting   sync.Mutex // one note at a time
+	moved    sync.Once  // files of older versions
+
+	orders   *orderDemo               // the service of tenon up; nil for other commands
 	onBehalf *gatewayCredentials      // of tenon gateway; nil for other commands
 	shared   cluster.Store            // of the replicas of tenon gateway; nil if there is one process
 	taskKeys atomic.Pointer[[][]byte] // of the cluster, for the ids of tasks; nil if there is one process
@@ -60,6 +66,8 @@ type program struct {
 	ends   atomic.Int32           // the onInterrupt of its command
 	drain  atomic.Bool            // the run ends because of SIGTERM: open calls may end first
 	reload atomic.Pointer[func()] // what SIGHUP does; nil: it ends the run
+
+	expired chan struct{} // closed if a run with a time limit does not end; nil: nobody waits
 
 	from       []string     // programs whose servers are used; empty: those of our files
 	log        *slog.Logger // receives notes; nil: standard error does
@@ -98,6 +106,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	root := p.rootFor(first, args)
 	err := root.ExecuteContext(ctx)
+	if p.shared != nil {
+		p.shared.Close()
+	}
 	if err != nil && err.Error() != "" {
 		if ctx.Err() != nil || errors.Is(err, context.Canceled) { // Ctrl-C at a hidden input is no signal
 			err = context.Canceled
@@ -270,9 +281,11 @@ func (p *program) commands() []maker {
 		{"run", "chat", p.chatCommand},
 		{"run", "run", p.runCommand},
 		{"run", "audit", p.auditCommand},
+		{"run", "api", p.apiCommand},
 		{"run", "demo", p.demoCommand},
 		{"set", "config", p.configCommand},
 		{"set", "auth", p.authCommand},
+		{"set", "models", p.modelsCommand},
 		{"set", "completion", p.completionCommand},
 		{"set", "man", p.manCommand},
 		{"set", "version", p.versionCommand},

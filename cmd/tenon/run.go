@@ -2,28 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
-	"github.com/tenon-mcp/tenon/app/llm"
-	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/app/workspace"
-	"github.com/tenon-mcp/tenon/internal/visible"
-	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A oneShot holds the flags of tenon run: one turn without a user to ask.
@@ -33,6 +25,12 @@ type oneShot struct {
 	output string
 	resume resumption
 	wait   time.Duration
+
+	maxTurns   int
+	maxBudget  float64
+	timeout    time.Duration
+	jsonSchema string
+	appended   string
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -45,8 +43,9 @@ asked for approval: a tool call is denied unless --allow or a configured rule
 allows it. The answer goes to standard output:
 
   text          the text of the answer
-  json          one object: answer, calls, usage, stop reason
-  stream-json   every event of the host as it happens, one object per line
+  json          one object: answer, calls, usage, cost, stop reason, exit code
+  stream-json   every event of the host as it happens, one object per line; the
+                last one is the result
 
 --resume continues a session; "last" is the last session that tenon chat started
 in this folder. To resume a run, use the session id from --output json.
@@ -57,9 +56,12 @@ expanded in the prompt, not in standard input.
 Tenon waits for the servers named with --server or --allow, or in @server:uri and
 /server:prompt of the prompt; other servers have --wait to become ready.
 
-The exit code is 0 for an answer; 1 if a call was denied, or the answer was cut
-off or refused; 2 if the command line is invalid; 4 if the model or a named server
-could not be reached.`,
+--max-turns, --max-budget and --timeout end the run; the answer so far is printed.
+--timeout is for the whole run, also for starting servers. Set "timeout" of a
+server in the configuration for how long it may be silent.
+
+The exit code is 0 for an answer, 5 if the model failed, 6 if a call was denied, 7
+at a limit; see tenon exit-codes. docs/scripts.md describes the events.`,
 		Example: `  tenon run "add 2 and 3" -s builtin:calc --allow calc
   tenon run "summarise README.md" -s 'builtin:fs?root=.' --allow 'fs/read_*'
   git diff | tenon run "review this" --model anthropic`,
@@ -78,6 +80,11 @@ could not be reached.`,
 	f.StringVarP(&v.prompt, "prompt", "p", "", "the prompt; - reads it from standard input")
 	f.StringVar(&v.output, "output", "text", "output: `text`, json or stream-json")
 	v.resume.flags(c)
+	f.IntVar(&v.maxTurns, "max-turns", 0, "end the run after `N` answers of the model")
+	f.Float64Var(&v.maxBudget, "max-budget", 0, "end the run before it costs more than `USD`")
+	f.DurationVar(&v.timeout, "timeout", 0, "end the run after this time, such as 5m")
+	f.StringVar(&v.jsonSchema, "json-schema", "", "make the answer JSON that matches this `schema`: a file, or JSON")
+	f.StringVar(&v.appended, "append-system", "", "extra text for the end of the system prompt")
 	f.DurationVar(&v.wait, "wait", 3*time.Second, "how long to wait for servers that are not named")
 	return c
 }
@@ -123,44 +130,6 @@ func (p *program) traced() (log *wirelog.Log, done func() error) {
 		defer stop()
 		return t.Close(ctx)
 	}
-}
-
-func (p *program) headless(ctx context.Context, v *oneShot) (err error) {
-	typed, data, err := p.promptText(v.prompt)
-	if err != nil {
-		return err
-	}
-	out, err := p.reporter(v.output)
-	if err != nil {
-		return err
-	}
-	choice, err := p.choose(ctx, v.model)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, choice.Close()) }() // a recording that could not be written is an error
-	p.note("%s", label(choice))
-	log, traced := p.traced()
-	defer func() { err = errors.Join(err, traced()) }()
-	w, err := p.newWorkspace(ctx, &v.hostFlags, choice.Model, func(o *workspace.Options) {
-		o.Unattended, o.Event, o.Host.OneShot, o.Log = true, out.event, true, log
-		o.State = func(s connect.State) { p.state(s) }
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := p.waitFor(ctx, w, v); err != nil {
-		return err
-	}
-	s, err := v.resume.session(w.Host)
-	if err != nil {
-		return err
-	}
-	if s == nil {
-		s = w.Host.NewSession()
-	}
-	return out.finish(s, s.SendWith(ctx, typed, data))
 }
 
 // promptText returns the prompt, and the data of standard input if that is not a
@@ -224,7 +193,7 @@ func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *oneSho
 // pattern for many servers names none.
 func named(words []string, server string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {
-		name, _, _ := strings.Cut(w, "/")
+		name, _, _ := splitRule(w)
 		return name == server
 	})
 }
@@ -281,146 +250,4 @@ func (r *resumption) session(h *host.Host) (*host.Session, error) {
 func folder() string {
 	dir, _ := os.Getwd()
 	return dir
-}
-
-// A reporter prints the events of a turn.
-type reporter struct {
-	p      *program
-	output string
-	json   *show.Printer
-
-	mu    sync.Mutex
-	text  strings.Builder // of the last answer
-	calls map[string]*host.ToolCall
-	order []string
-	usage llm.Usage
-	stop  string
-	fault string
-}
-
-func (p *program) reporter(output string) (*reporter, error) {
-	r := &reporter{p: p, output: output, calls: map[string]*host.ToolCall{}}
-	switch output {
-	case "text":
-	case "json":
-		r.json = &show.Printer{W: p.out, Format: show.JSON}
-	case "stream-json":
-		r.json = &show.Printer{W: p.out, Format: show.JSONL}
-	default:
-		return nil, usagef("unknown output %q: use text, json or stream-json", output)
-	}
-	return r, nil
-}
-
-func (r *reporter) event(e host.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.output == "stream-json" {
-		if err := r.write(e); err != nil {
-			r.p.note("cannot write an event: %v", err)
-		}
-	}
-	switch e.Kind {
-	case host.EventText:
-		r.text.WriteString(e.Text)
-	case host.EventTool:
-		r.tool(e.Call)
-	case host.EventUsage:
-		r.usage = *e.Usage
-	case host.EventDone:
-		r.stop = e.Stop
-	case host.EventError:
-		r.fault = e.Text
-	case host.EventNotice:
-		r.p.note("%s", e.Text)
-	}
-}
-
-// write writes a value as JSON, without the secrets of servers.
-func (r *reporter) write(v any) error {
-	raw, err := mcp.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return r.json.Value(json.RawMessage(r.p.secrets.KnownJSON(raw)))
-}
-
-func (r *reporter) tool(c *host.ToolCall) {
-	if r.calls[c.ID] == nil {
-		r.order = append(r.order, c.ID)
-		r.text.Reset() // text before a call is not part of the answer
-	}
-	r.calls[c.ID] = c
-	switch c.Phase {
-	case host.CallDenied:
-		r.p.note("Denied%s.", strings.TrimPrefix(": "+sentenceEnd(c.Rule), ": denied"))
-	case host.CallRunning:
-		if c.Progress == 0 {
-			r.p.note("%s %s", c.Name, c.Arguments)
-		}
-	case host.CallFailed:
-		r.p.note("%s failed: %s", c.Name, c.Problem)
-	}
-}
-
-// sentenceEnd returns text as the end of a sentence: its first letter in lower
-// case, and without a full stop.
-func sentenceEnd(text string) string {
-	text = strings.TrimSuffix(text, ".")
-	if first, size := utf8.DecodeRuneInString(text); size > 0 {
-		text = string(unicode.ToLower(first)) + text[size:]
-	}
-	return text
-}
-
-// answer writes the text of the answer: unchanged, or made safe for a terminal.
-func (r *reporter) answer() {
-	text := r.text.String()
-	if r.p.plain(r.p.out) {
-		io.WriteString(r.p.out, text)
-	} else if text = strings.TrimSpace(text); text != "" {
-		fmt.Fprintln(r.p.out, visible.Terminal(text))
-	}
-}
-
-// finish prints the answer. The exit code is 1 if a call was denied or the answer
-// is incomplete.
-func (r *reporter) finish(s *host.Session, err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	denied := false
-	calls := []*host.ToolCall{}
-	for _, id := range r.order {
-		calls = append(calls, r.calls[id])
-		denied = denied || r.calls[id].Phase == host.CallDenied
-	}
-	switch r.output {
-	case "text":
-		r.answer()
-	case "json":
-		object := map[string]any{"session": s.ID, "answer": r.text.String(), "calls": calls, "usage": r.usage, "stop": r.stop}
-		switch {
-		case err != nil:
-			object["error"] = r.p.errorObject(err)
-		case r.fault != "":
-			object["error"] = map[string]any{"message": r.fault}
-		}
-		r.p.reported = true
-		err = firstError(err, r.write(object))
-	}
-	switch r.stop {
-	case "limit":
-		r.p.note("%v", err)
-		return errFound
-	case "length":
-		r.p.note("The answer was cut off at the token limit.")
-		denied = true
-	case "refusal":
-		r.p.note("The model, or a filter of its provider, refused to answer.")
-		denied = true
-	}
-	if err == nil && denied {
-		return errFound
-	}
-	return err
 }

@@ -94,7 +94,7 @@ func TestRunStream(t *testing.T) {
 			t.Errorf("no %s in %s", want, all)
 		}
 	}
-	if !strings.HasSuffix(all, "done") {
+	if !strings.HasSuffix(all, "done result") {
 		t.Errorf("it ends with %s", all)
 	}
 }
@@ -106,7 +106,7 @@ func TestRunRefuses(t *testing.T) {
 		return said(t, `{"expect":{"has":"add"}}`, `{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}`, `{"expect":{"has":"denied"}}`, `{"text":"I may not."}`)
 	}
 	code, out, errs := tenon(t, "run", "-p", "add", "-s", "builtin:calc", denied())
-	if code != exitTool || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "Denied: no rule allows calc/add. Use --allow calc/add.\n") {
+	if code != exitDenied || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "Denied: no rule allows calc/add. Use --allow calc/add.\n") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	// A tool that is denied as a whole is not even offered.
@@ -131,8 +131,8 @@ func TestRunExitCodes(t *testing.T) {
 		"bad rule":           {[]string{"-p", "x", "--allow", "/x", nothing()}, exitUsage, "SERVER or SERVER/TOOL"},
 		"no such model":      {[]string{"-p", "x", "--model", "nobody/x"}, exitUsage, "nobody"},
 		"server not there":   {[]string{"-p", "x", "-s", "http://127.0.0.1:9/mcp", nothing()}, exitConnection, "refused"},
-		"the model fails":    {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)}, exitConnection, "bad key"},
-		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitTool, "cut off at the token limit"},
+		"the model fails":    {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)}, exitModel, "bad key"},
+		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitLimit, "cut off at the token limit"},
 		"an empty prompt":    {[]string{"-p", "-", nothing()}, exitUsage, "the prompt is empty"},
 		"a resource missing": {[]string{"-p", "see @calc:x://nope", "-s", "builtin:calc", nothing()}, exitProtocol, "attach @calc:x://nope: no resource"},
 	} {
@@ -157,6 +157,10 @@ func TestRunWritesOneErrorObject(t *testing.T) {
 		"format, early": {"--format", "json", "-s", "http://127.0.0.1:9/mcp", fails()},
 		"output, early": {"--output", "json", "-s", "http://127.0.0.1:9/mcp", fails()},
 	} {
+		want := exitModel
+		if strings.HasSuffix(name, "early") {
+			want = exitConnection
+		}
 		code, out, errs := tenon(t, append([]string{"run", "-p", "x"}, args...)...)
 		var got struct {
 			Error struct {
@@ -164,7 +168,7 @@ func TestRunWritesOneErrorObject(t *testing.T) {
 				ExitCode int
 			}
 		}
-		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitConnection || got.Error.ExitCode != code || got.Error.Message == "" {
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != want || got.Error.ExitCode != code || got.Error.Message == "" {
 			t.Errorf("%s: exit code %d, %v\n%s\n%s", name, code, err, out, errs)
 		}
 	}
@@ -314,7 +318,7 @@ func TestRejectedKeyIsAnError(t *testing.T) {
 		t.Setenv("ANTHROPIC_BASE_URL", at)
 		for _, command := range [][]string{{"run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc"}, {"chat", "-s", "builtin:calc"}} {
 			code, out, errs := tenon(t, command...)
-			if code != exitConnection || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "ANTHROPIC_API_KEY") || strings.Contains(errs, "sk-wrong") {
+			if code != exitModel || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "ANTHROPIC_API_KEY") || strings.Contains(errs, "sk-wrong") {
 				t.Errorf("%s: exit code %d\n%s\n%s", command[0], code, out, errs)
 			}
 		}

@@ -129,9 +129,10 @@ func TestSecretOfAFormIsInNoFile(t *testing.T) {
 	s.Sees("> ")
 	s.Press("open my locker\r")
 	s.Sees("what looks like a secret (passcode)")
-	s.Sees("locker")
+	s.Sees("locker (integer): ") // what is typed before the question is not an answer
 	s.Press("7\r")
 	s.Sees("passcode")
+	s.Sees(": ")
 	s.Press(formSecret + "\r")
 	s.Sees("The locker said:")
 	s.Sees("> ")

@@ -86,7 +86,7 @@ func (p *program) serveCommand() *cobra.Command {
 	var many clusterFlags
 	var about strings.Builder
 	for _, k := range builtin.Kinds() {
-		fmt.Fprintf(&about, "  %-6s %s  %s\n", k.Name, k.About, k.Usage)
+		fmt.Fprintf(&about, "  %-7s %s  %s\n", k.Name, k.About, k.Usage)
 	}
 	c := &cobra.Command{
 		Use:   "serve NAME [option=value …]",
@@ -127,6 +127,7 @@ Rejected requests and failures are logged to standard error.`,
 				return err
 			}
 			defer stop()
+			v.keepToken = builtin.WrapsAPI(args[0])
 			if v.http == "" && (v.tlsCert != "" || v.tlsKey != "" || v.access != "" || v.card != "") {
 				return usagef("--tls-cert, --tls-key, --access-log and --card need --http")
 			}
@@ -228,7 +229,7 @@ func (v *serving) openTasks(ctx context.Context, name string, query url.Values, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := builtin.OpenTasks(name, query, store)
+	s, err := builtin.OpenWith(name, query, builtin.Options{Tasks: store})
 	if err != nil {
 		store.Close()
 		return nil, nil, usageError{err}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
@@ -115,8 +116,9 @@ func openAccessLog(name string, stderr io.Writer) (*slog.Logger, func() error, e
 	return slog.New(slog.NewJSONHandler(f, nil)), f.Close, nil
 }
 
-// logAccess writes one line for each request when it has ended. It writes
-// neither query strings nor headers, where secrets may be, except Mcp-Method.
+// logAccess writes one line for each request when it has ended. One that another
+// replica has forwarded is a "forwarded request", since the "request" is in the log
+// of that replica. It writes neither query strings nor headers, where secrets may be, except Mcp-Method.
 func logAccess(log *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -130,7 +132,11 @@ func logAccess(log *slog.Logger, next http.Handler) http.Handler {
 			if method := r.Header.Get("Mcp-Method"); method != "" {
 				attrs = append(attrs, "mcp", textclip.Clip(method, 200))
 			}
-			log.Info("request", attrs...)
+			if cluster.Forwarded(r.Context()) {
+				log.Info("forwarded request", attrs...)
+			} else {
+				log.Info("request", attrs...)
+			}
 		}()
 		next.ServeHTTP(seen, r)
 	})

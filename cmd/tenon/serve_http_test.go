@@ -12,15 +12,19 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/cluster"
 )
 
 // writeCertificate writes a certificate for 127.0.0.1 with this number.
@@ -193,5 +197,31 @@ func TestServeTLSRefuses(t *testing.T) {
 		if code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("serve %s: exit code %d: %s", line, code, errs)
 		}
+	}
+}
+
+// A request that was forwarded is one "request" in the access logs of all replicas.
+func TestAccessLogCountsForwardedRequestsOnce(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	store := cluster.NewMemory()
+	join := func() *cluster.Replica {
+		r, err := cluster.Join(t.Context(), store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		return r
+	}
+	a, b := join(), join()
+	b.Handle(logAccess(log, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })))
+	logAccess(log, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.Forward(w, r, nil, b.ID()); err != nil {
+			t.Error(err)
+		}
+	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", nil))
+	lines := out.String()
+	if strings.Count(lines, "msg=request ") != 1 || strings.Count(lines, `msg="forwarded request"`) != 1 || strings.Count(lines, "status=202") != 2 {
+		t.Errorf("the logs have:\n%s", lines)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -148,5 +149,35 @@ func TestFlagsReachTheServerOfEveryCommand(t *testing.T) {
 	}
 	if code, _, errs := output(t, binary(t, "tap", "-H", "X: y", "--", program)); code != exitUsage {
 		t.Errorf("tap -H: exit code %d, %s", code, errs)
+	}
+}
+
+// A server that refuses initialize for now is not asked in another revision than the
+// one that was chosen: the error is the server's.
+func TestRevisionWithAnUnavailableServer(t *testing.T) {
+	var asked []string
+	var mu sync.Mutex
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct{ Method string }
+		json.NewDecoder(r.Body).Decode(&m)
+		mu.Lock()
+		asked = append(asked, m.Method)
+		mu.Unlock()
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"error":{"code":503,"message":"the store does not answer; try again"}}`)
+	}))
+	defer busy.Close()
+	code, _, errs := tenon(t, "tools", busy.URL, "--revision", "2025-06-18")
+	mu.Lock()
+	defer mu.Unlock()
+	if code == 0 || !strings.Contains(errs, "503") || !strings.Contains(errs, "the store does not answer") {
+		t.Errorf("%d %s", code, errs)
+	}
+	for _, method := range asked {
+		if method != "initialize" {
+			t.Errorf("it asks with %q: %v", method, asked)
+		}
 	}
 }

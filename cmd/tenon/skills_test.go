@@ -139,7 +139,7 @@ func TestRunLoadsASkill(t *testing.T) {
 	}
 	model = said(t, `{"expect":{"has":"review"}}`, `{"call":{"name":"load_skill","arguments":{"server":"notes","uri":"skill://weekly-review/SKILL.md"}}}`,
 		`{"expect":{"role":"tool","has":"no rule allows notes/skill://weekly-review/SKILL.md"}}`, `{"text":"done"}`)
-	if code, out, errs := output(t, binary(t, "run", "-p", "review", "-s", notes, model)); code != exitTool {
+	if code, out, errs := output(t, binary(t, "run", "-p", "review", "-s", notes, model)); code != exitDenied {
 		t.Errorf("not allowed: exit code %d\n%s%s", code, out, errs)
 	}
 }

@@ -116,7 +116,7 @@ question, you are asked, or --answer or --decline answers it. Ctrl-C stops
 waiting; the task goes on.`,
 		RunE: p.withTask(func(ctx context.Context, s *session, out *show.Printer, h *tasks.Handle) error {
 			bar := p.progress()
-			r, err := h.Wait(tasks.Observe(ctx, bar.status))
+			r, err := h.Wait(p.observe(ctx, bar))
 			bar.done()
 			p.keepTask(s, h)
 			if ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
@@ -122,6 +123,28 @@ func TestCallShowsAnOutage(t *testing.T) {
 	screen.Sees("cannot reach the server, trying again")
 	screen.Press("\x03")
 	ends(t, cmd)
+}
+
+// --timeout bounds how long a call waits for the server of its task, whether that is
+// gone or hangs.
+func TestCallOfATaskEndsWithTheTimeout(t *testing.T) {
+	for _, end := range []os.Signal{os.Kill, syscall.SIGSTOP} {
+		t.Run(end.String(), func(t *testing.T) {
+			url, server := serveTasks(t, "127.0.0.1:0", filepath.Join(t.TempDir(), "tasks.db"))
+			screen := ptytest.New(t)
+			cmd := binary(t, "call", url, "slow_report", "topic=tea", "seconds=3600", "--timeout", "1s")
+			atTerminal(t, cmd, screen.TTY)
+			screen.Sees("Collecting figures")
+			if err := server.Process.Signal(end); err != nil {
+				t.Fatal(err)
+			}
+			screen.Sees("from the server for 1s") // no state, or no response
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitConnection {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
 }
 
 // tasks get says that the tool of a task failed as tenon call does.

@@ -46,7 +46,7 @@ func (p *program) upCommand() *cobra.Command {
 		Short: "Open a page with your servers, every message, and a chat",
 		Long: `Open a page on this machine that shows your servers and every message, calls
 tools, and has a chat. It needs no key, network or setup: sample servers (notes,
-files and a small shop) are created in your data folder and run beside your
+files, a small shop and its order service) are created in your data folder and run beside your
 configured servers. Sessions, approvals, logins and the audit log are shared with
 tenon chat and run. Servers from the project's .mcp.json wait in the page for your
 approval.
@@ -108,6 +108,12 @@ func (p *program) up(ctx context.Context, v *pageRun) error {
 		embedded("files", "fs", url.Values{"root": {place.Files}}),
 		embedded("notes", "notes", url.Values{"vault": {place.Vault}}),
 		embedded("shop", "sql", url.Values{"dsn": {place.Shop}}),
+	}
+	if service, err := p.startOrders(ctx, place.Orders); err != nil {
+		p.note("The sample of orders is not available: %v", err)
+	} else {
+		defer service.stop()
+		servers = append(servers, embedded("orders", "orders", url.Values{"base": {service.base}}))
 	}
 	more, err := p.ownServers()
 	if err != nil {
@@ -173,7 +179,7 @@ func (p *program) inEra(ctx context.Context, w *workspace.Workspace, server stri
 	}
 	entry := one.Entry()
 	s, err := connect.Open(ctx, entry, &connect.Options{
-		Client: w.Host.ClientOptions(server), Builtin: openBuiltin, Known: r, Once: true, NoLogin: true, Secrets: &p.secrets,
+		Client: w.Host.ClientOptions(server), Builtin: p.openBuiltin, Known: r, Once: true, NoLogin: true, Secrets: &p.secrets,
 		Watch: func(name string) connect.Watcher {
 			return eraWatch{w.Log.Wire(fmt.Sprintf("%s (%s)", name, r)), &p.secrets, see}
 		},
@@ -194,7 +200,7 @@ type modelRegistry struct {
 
 func (m *modelRegistry) list(ctx context.Context) []string {
 	names := []string{"none"}
-	for _, f := range choose.Survey(ctx, nil) {
+	for _, f := range choose.Survey(ctx, m.p.modelOptions()) {
 		if f.Problem != "" {
 			continue
 		}
@@ -213,11 +219,16 @@ func (m *modelRegistry) choose(ctx context.Context, name string) (llm.Model, err
 	if err != nil {
 		return nil, err
 	}
+	return c.Model, m.use(c)
+}
+
+// use makes a model the open one, and closes the one before.
+func (m *modelRegistry) use(c *choose.Choice) error {
 	m.mu.Lock()
 	old := m.open
 	m.open = c
 	m.mu.Unlock()
-	return c.Model, closeChoice(old)
+	return closeChoice(old)
 }
 
 func (m *modelRegistry) close() {

@@ -43,14 +43,22 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 	models := &modelRegistry{p: p, open: choice}
 	defer models.close()
 	var w *workspace.Workspace
-	s := web.New(&web.Options{
+	options := web.Options{
 		Models: models.list, Choose: models.choose, Only: v.only, Hosts: pageHosts(l),
 		Pending: func() []web.Pending { return p.waiting(w) },
 		Approve: func(ctx context.Context, name, pin string) error { return p.approvePending(ctx, w, name, pin) },
 		Eras: func(ctx context.Context, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
 			return p.inEra(ctx, w, server, r, see)
 		},
-	})
+	}
+	if pageHosts(l) == nil && v.only == "" { // what runs programs is not for other machines
+		options.Providers, options.Connect = models.providers, models.connect
+		options.Propose = func(ctx context.Context, a web.Addition) ([]web.Proposal, error) { return p.propose(ctx, w, a) }
+		options.Add = func(ctx context.Context, a web.Addition, pin string) (string, error) {
+			return p.addPasted(ctx, w, a, pin)
+		}
+	}
+	s := web.New(&options)
 	if v.workspace == "" {
 		p.noteOldFiles()
 	}
@@ -59,7 +67,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 		return err
 	}
 	o.Settings, o.Servers, o.Model, o.Event, o.State = settings, servers, choice.Model, s.Event, s.State
-	o.Host.Folder = folder()
+	o.Host.Folder, o.Host.NoInstructions, o.Host.Views = folder(), v.noInstructions || settings.NoInstructions, true
 	if w, err = workspace.Open(o); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ func (p *program) waiting(w *workspace.Workspace) []web.Pending {
 		}
 		one := web.Pending{Name: visible.Line(e.Name), File: e.Source.File}
 		s, err := c.Server(e.Name)
-		if err != nil {
-			one.Refused = err.Error()
+		if err != nil { // such as a variable that is not set
+			one.Command, one.Refused = e.CommandLine(), err.Error()
 			all = append(all, one)
 			continue
 		}

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A page is tenon up or tenon inspect as a process, and the addresses it
@@ -94,6 +96,38 @@ func TestUpOpensTheBrowser(t *testing.T) {
 			t.Errorf("%s: the launcher got %q, and %q was printed", args[0], got, v.addresses)
 		}
 		loads(t, v.addresses[0])
+	}
+}
+
+// The order service of tenon up gives its key to the server that wraps it, and to
+// nothing else.
+func TestUpWrapsTheOrderService(t *testing.T) {
+	p := &program{err: io.Discard}
+	service, err := p.startOrders(t.Context(), filepath.Join(t.TempDir(), "orders.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.stop()
+	s, err := p.openBuiltin("orders", url.Values{"base": {service.base}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	call := func(tool, args string) string {
+		r, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `","arguments":` + args + `}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(r.Body)
+	}
+	if got := call("get_order", `{"order_id":"T-0042"}`); !strings.Contains(got, `"refundable"`) || strings.Contains(got, service.key) {
+		t.Error(got)
+	}
+	if got := call("process_refund", `{"order_id":"T-0042","reason":"broken"}`); !strings.Contains(got, "nothing was done") {
+		t.Errorf("it refunds without asking: %s", got)
+	}
+	if p.secrets.Known(service.key) == service.key {
+		t.Error("the key is not known as a secret")
 	}
 }
 
@@ -197,6 +231,7 @@ func TestSessionOfThePageIsResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Origin", strings.TrimSuffix(address, "/"))
 		got, err := api.Do(r)
 		if err != nil {
 			t.Fatal(err)

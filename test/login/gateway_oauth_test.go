@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	authlogin "github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/client"
@@ -63,9 +64,16 @@ func newCompany(t *testing.T, program, revision string) *company {
 	c.gateway = startGateway(t, program, tenonJSON, "--auth-issuer", c.id.issuer, "--auth-scope", "read", "--revision", revision, "--log-level", "debug")
 	c.sent["log of the gateway"] = c.gateway.log.String
 	c.sent["audit log"] = func() string {
-		text, err := os.ReadFile(filepath.Join(c.gateway.folder, "host", "gateway-audit.jsonl"))
-		if err != nil {
-			t.Error(err)
+		var text []byte
+		for range 3000 { // the gateway writes it in the background
+			var err error
+			if text, err = os.ReadFile(filepath.Join(c.gateway.folder, "host", "gateway-audit.jsonl")); err != nil {
+				t.Error(err)
+			}
+			if len(text) > 0 || err != nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 		return string(text)
 	}

@@ -19,8 +19,9 @@ import (
 // A typist logs in like a person, but fills in the forms of the provider without a
 // browser.
 type typist struct {
-	name string
-	http *http.Client
+	name    string
+	http    *http.Client
+	refuses bool // to log in a device
 }
 
 func newTypist(t *testing.T, name string) *typist {
@@ -31,7 +32,7 @@ func newTypist(t *testing.T, name string) *typist {
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &typist{name, &http.Client{Jar: jar, Transport: transport}}
+	return &typist{name: name, http: &http.Client{Jar: jar, Transport: transport}}
 }
 
 func (p *typist) loopback() *authlogin.Loopback {
@@ -40,13 +41,13 @@ func (p *typist) loopback() *authlogin.Loopback {
 
 var (
 	formAction = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
-	formPrompt = regexp.MustCompile(`name="prompt" value="([a-z]+)"`)
+	formHidden = regexp.MustCompile(`<input type="hidden" name="([a-z_]+)" value="([^"]*)"`)
 )
 
 // open goes through the pages of a login.
 func (p *typist) open(page string) error {
 	resp, err := p.http.Get(page)
-	for range 4 {
+	for range 8 {
 		if err != nil {
 			return err
 		}
@@ -56,20 +57,35 @@ func (p *typist) open(page string) error {
 			return err2
 		}
 		at := resp.Request.URL
-		if at.Path == "/callback" {
+		if at.Path == "/callback" || strings.Contains(string(text), "<title>Sign-in Success</title>") {
 			return nil
 		}
-		action, prompt := formAction.FindSubmatch(text), formPrompt.FindSubmatch(text)
-		if action == nil || prompt == nil {
+		if p.refuses && strings.Contains(string(text), "The Sign-in request was interrupted") {
+			return nil
+		}
+		action := formAction.FindSubmatch(text)
+		if action == nil {
 			return fmt.Errorf("an unknown page at %s: %s", at, text)
 		}
 		to, err2 := at.Parse(html.UnescapeString(string(action[1])))
 		if err2 != nil {
 			return err2
 		}
-		resp, err = p.http.PostForm(to.String(), url.Values{"prompt": {string(prompt[1])}, "login": {p.name}, "password": {"any"}})
+		resp, err = p.http.PostForm(to.String(), p.fill(string(text)))
 	}
 	return errors.New("the pages do not come to an end")
+}
+
+// fill returns the fields of the form of a page, as a person fills it in.
+func (p *typist) fill(page string) url.Values {
+	form := url.Values{"login": {p.name}, "password": {"any"}}
+	for _, field := range formHidden.FindAllStringSubmatch(page, -1) {
+		form.Set(field[1], html.UnescapeString(field[2]))
+	}
+	if strings.Contains(page, "op.deviceConfirmForm") {
+		form.Set(map[bool]string{false: "confirm", true: "abort"}[p.refuses], "yes")
+	}
+	return form
 }
 
 // machineToken returns a token that a client of the provider gets for itself.

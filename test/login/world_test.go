@@ -62,6 +62,7 @@ func recorded(t *testing.T, p *provider, path string, s *server.Server, change f
 	if to != nil {
 		web.Listener = wiredListener{web.Listener, to}
 	}
+	web.Listener = streamable.StrictListener(web.Config, web.Listener) // as Serve does
 	web.Start()
 	t.Cleanup(func() {
 		endpoint.Shutdown()
@@ -125,7 +126,7 @@ func connect(t *testing.T, url string, revision mcp.Revision, o *authlogin.Optio
 func endpoint(t *testing.T, url string, o *authlogin.Options) *streamclient.Endpoint {
 	t.Helper()
 	if o.Base == nil {
-		o.Base = &http.Transport{MaxIdleConnsPerHost: 200}
+		o.Base = streamclient.NewTransport()
 	}
 	o.Warn = func(warning string) { t.Logf("warning: %s", warning) }
 	transport := authlogin.New(o)

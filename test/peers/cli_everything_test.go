@@ -196,6 +196,7 @@ func (c *terminal) rest() {
 	c.run(0, "", []string{"tasks", "list"})
 	c.ran["serve"], c.ran["auth"] = true, true // the latter over HTTP
 	c.run(0, "", []string{"demo"}, "the modern and the legacy era")
+	c.run(0, "", []string{"api", "check", "orders"}, "orders: ok")
 	c.run(0, "", []string{"version"}, "tenon ")
 	c.run(0, "", []string{"exit-codes"}, "130")
 	c.run(0, "", []string{"help"}, "Use a server:")

@@ -40,6 +40,10 @@ function clients() {
       grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
     },
     {
+      client_id: 'device', client_name: 'A client without a browser', redirect_uris: [], token_endpoint_auth_method: 'none',
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'], response_types: [],
+    },
+    {
       client_id: 'machine', client_secret: 'a secret: of 100% chance & more', redirect_uris: [],
       token_endpoint_auth_method: 'client_secret_basic', grant_types: ['client_credentials'], response_types: [],
     },
@@ -98,6 +102,7 @@ const configuration = {
     registration: { enabled: true },
     clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
     clientCredentials: { enabled: true },
+    deviceFlow: { enabled: true },
     introspection: { enabled: true, allowedPolicy: (ctx, client) => client.clientId === 'resource-server' },
     revocation: { enabled: true },
     dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => told.nonces === true },
