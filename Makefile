@@ -2,6 +2,9 @@
 
 GO      ?= go
 COMMANDS := race-commands-a-f race-commands-g race-commands-rest
+# The race detector's runtime sleeps for a second before a program ends, and the
+# tests start hundreds of them.
+export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench
 
 .PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build clean
