@@ -106,7 +106,7 @@ stress: ## clients that come, go and resume while changes flow, for STRESS (60s)
 
 flood: ## the largest tests, at full size without the race detector
 	@echo "== $$(date +%T) floods"
-	@$(GO) test -timeout 20m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
+	@$(GO) test -timeout 20m -run '^(TestSessionFlood|TestHostileSameIDs|TestF14KilledAtAnyMoment|TestZeroBytesFarAway|TestFilterOfManyNames|TestTokensOfManyUsersAreHidden|TestMayMatchMissesNothing|TestNoCrossedIdentity)$$' ./transport/streamable ./builtin/fs ./internal/redact ./auth/protect
 
 gateway-isolation: ## p99 of calls through the gateway, alone and beside each kind of bad server, with the ratio
 	@$(GO) test -run '^$$' -bench GatewayIsolation -benchtime 1x ./cmd/tenon | grep '^Bench'

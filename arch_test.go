@@ -107,6 +107,7 @@ var importRules = map[string]importRule{
 	"internal/definition":   {on: []string{"internal/visible"}, why: "the host and the gateway compare definitions and find suspicious ones in the same way; it knows JSON and no type of the protocol"},
 	"internal/timeoutpause": {why: "the code that asks a user and the code that has a timeout must not know each other"},
 	"internal/edittest":     {extern: []string{"golang.org/x/sys"}, why: "test support: processes that change the same files"},
+	"internal/racetest":     {why: "test support that every package may use"},
 	"internal/logtest":      {why: "test support that every package may use"},
 	"internal/settings":     {why: "the settings of builtin servers are read alike"},
 	"internal/leaktest":     {why: "test support that every package may use"},
@@ -198,7 +199,7 @@ var importRules = map[string]importRule{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/redistest", "internal/spectest", "internal/talktest", "internal/tasktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/racetest", "internal/redistest", "internal/spectest", "internal/talktest", "internal/tasktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
 
 type listed struct {
 	ImportPath string

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/racetest"
 )
 
 // told writes a message in a way that a table can hold.
@@ -179,7 +181,7 @@ func TestDecodeErrorKnowsAnswers(t *testing.T) {
 
 func TestDecodeMillionNames(t *testing.T) { // W34
 	n := 1_000_000
-	if raceEnabled {
+	if racetest.Enabled {
 		n = 100_000 // the race detector makes it slow and no more telling
 	}
 	b := []byte(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"00000000":0`)

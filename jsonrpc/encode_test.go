@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/racetest"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
@@ -79,7 +80,7 @@ func TestAllocations(t *testing.T) {
 		{"append an error", 0, func() { AppendError(buf, id, failure) }},
 	} {
 		got := testing.AllocsPerRun(200, c.do)
-		if got > c.most && !raceEnabled {
+		if got > c.most && !racetest.Enabled {
 			t.Errorf("%s: %v allocations, at most %v are allowed", c.name, got, c.most)
 		}
 	}

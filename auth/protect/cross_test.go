@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
-
+	"github.com/tenon-mcp/tenon/internal/racetest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -20,7 +20,8 @@ import (
 // caches. Nobody is ever taken for
 // somebody else, and no scope is ever another's.
 func TestNoCrossedIdentity(t *testing.T) {
-	const users, calls = 50, crossedCalls
+	const users = 50
+	calls := racetest.Size(100_000, 10_000)
 	is := newIssuer(t)
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/needtest"
+	"github.com/tenon-mcp/tenon/internal/racetest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -406,7 +407,7 @@ func TestRaces(t *testing.T) {
 		{"create_directory", `{"path":"dir/a/b"}`, ""}, {"delete_file", `{"path":"dir/a","recursive":true}`, ""},
 	}
 	worked := 0
-	for i := range 3000 {
+	for i := range racetest.Size(3000, 1000) {
 		c := calls[i%len(calls)]
 		r := b.call(c.tool, c.args)
 		if !r.IsError {

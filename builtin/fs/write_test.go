@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/racetest"
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
@@ -68,7 +69,7 @@ func writeForEver() {
 // F14: whenever the process is killed, each file is an old or a new one as a
 // whole, and after a restart nothing else is left.
 func TestF14KilledAtAnyMoment(t *testing.T) {
-	kills := 1000
+	kills := racetest.Size(1000, 200)
 	if testing.Short() {
 		kills = 50
 	}

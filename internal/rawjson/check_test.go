@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/racetest"
 )
 
 // nested returns n arrays inside each other.
@@ -166,7 +168,7 @@ func TestScanLeavesTheRest(t *testing.T) {
 // and what that took is not kept.
 func TestMillionNames(t *testing.T) {
 	n := 1_000_000
-	if raceEnabled {
+	if racetest.Enabled {
 		n = 100_000 // the race detector makes it slow and no more telling
 	}
 	data := []byte(numbered(n, "%08d"))
@@ -190,7 +192,7 @@ func TestCheckAllocatesNothing(t *testing.T) {
 		if Check(data) != nil {
 			t.Error("refused")
 		}
-	}); n > 0 && !raceEnabled {
+	}); n > 0 && !racetest.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

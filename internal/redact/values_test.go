@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/racetest"
 )
 
 // token returns the token of a user, which begins like those of all others.
@@ -21,7 +23,7 @@ func token(user int) string {
 
 // The token of one user is hidden, however many others there are.
 func TestTokensOfManyUsersAreHidden(t *testing.T) {
-	const users = 3000
+	users := racetest.Size(3000, 600)
 	v := New("secret-of-the-configuration")
 	for i := range users {
 		v.Add(fmt.Sprint("tickets\x00user", i), token(i))

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/racetest"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
@@ -84,7 +85,7 @@ func heapAfterGC() int {
 // levels off, and who is there can go on.
 func TestSessionFlood(t *testing.T) {
 	flood := 200_000
-	if testing.Short() || underRace {
+	if testing.Short() || racetest.Enabled {
 		flood = 40_000
 	}
 	const budget = 4 << 20

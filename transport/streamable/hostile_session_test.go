@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/racetest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -116,7 +117,7 @@ func TestHostileSessionRows(t *testing.T) {
 // their own progress, in both eras on one server.
 func TestHostileSameIDs(t *testing.T) {
 	rounds := 10_000
-	if testing.Short() || underRace {
+	if testing.Short() || racetest.Enabled {
 		rounds = 1000
 	}
 	f := newFort(t, false, nil)

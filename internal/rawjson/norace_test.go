@@ -1,5 +1,0 @@
-//go:build !race
-
-package rawjson
-
-const raceEnabled = false
