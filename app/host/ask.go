@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/editdiff"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -42,6 +43,11 @@ type Ask struct {
 	Folder   string          `json:"folder,omitzero"`   // approval: the project that the answer project is about; empty: it is not an answer
 	Tool     *mcp.Tool       `json:"tool,omitzero"`     // approval: the definition that would be approved
 
+	// Diff is what the call would change in a file, if the host knows (approval):
+	// computed from the file on the disk. Host.Preview computes it for other
+	// arguments.
+	Diff *editdiff.Diff `json:"diff,omitzero"`
+
 	// Proposals are patterns of similar calls that the user can allow instead
 	// (approval); see Reply.Proposal.
 	Proposals []permit.Proposal `json:"proposals,omitzero"`
@@ -58,6 +64,8 @@ type Ask struct {
 
 	check     func(content json.RawMessage) error   // form: checks the content of a reply; nil accepts all
 	checkArgs func(arguments json.RawMessage) error // approval: checks changed arguments; nil: they cannot be changed
+
+	preview func(arguments json.RawMessage) *editdiff.Diff // approval; nil: there is none
 }
 
 // A Reply is the user's answer to an [Ask].

@@ -92,11 +92,16 @@ func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *To
 
 // approve returns nil if a call is permitted, and else the result for the model.
 func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (refused *llm.ToolResult) {
-	ok, err := s.host.allowed(ctx, s.ID, e, call)
-	if ok {
-		ok, err = s.flows(ctx, e.server.name, call)
+	for {
+		ok, err := s.host.allowed(ctx, s.ID, e, call)
+		if ok {
+			ok, err = s.flows(ctx, e.server.name, call)
+		}
+		if ok && err == nil && !call.seen.current() {
+			continue // the file is no longer the one of the difference that the user saw
+		}
+		return s.refusal(ctx, call, ok, err)
 	}
-	return s.refusal(ctx, call, ok, err)
 }
 
 // refusal returns the result for the model of a call that is not permitted, or

@@ -147,8 +147,9 @@ type ToolCall struct {
 	Handle   string              `json:"handle,omitzero"`     // of the whole result, if the model got a part
 	Duration Millis              `json:"tookMs,omitzero"`
 
-	reason string // why the user denied it, for the model
-	broken bool   // there is no result, and the arguments are not the reason
+	reason string    // why the user denied it, for the model
+	broken bool      // there is no result, and the arguments are not the reason
+	seen   *seenEdit // the change of a file that the user allowed
 }
 
 // Millis is a duration that marshals as a number of milliseconds.

@@ -45,8 +45,12 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	h.emitCall(session, call)
 	shown := *call
 	proposals, folder := h.proposals(e, call, v)
+	diff := h.diffOf(e, call)
+	if diff != nil && call.seen != nil {
+		v.Warnings = append(slices.Clone(v.Warnings), "The file has changed since you allowed this call. This is the difference now")
+	}
 	answer, err := h.ask(ctx, Ask{
-		Proposals: proposals, Folder: folder,
+		Proposals: proposals, Folder: folder, Diff: diff, preview: h.previewer(e, call),
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
 		Skill: e.skill, Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: v.Changes, Warnings: v.Warnings, Message: v.Why,
 		Repeat: before.asked, checkArgs: h.checkArgs(session, e),
@@ -56,6 +60,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	}
 	ok := h.decided(session, e, call, v, answer, proposals)
 	turn.answered(e, call, answer)
+	h.saw(e, call, answer, diff)
 	return ok, nil
 }
 

@@ -157,6 +157,7 @@ type Host struct {
 	askers   map[string]*asker         // by server
 	tasks    []*task                   // oldest first
 	settings map[string]ClientSettings // by server
+	edits    map[string]Edits          // by server
 	viewSeq  int                       // numbers the calls of views
 	held     map[string]string         // tools that the user knows are held back, with their definitions
 

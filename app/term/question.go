@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/app/editdiff"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -34,10 +35,11 @@ type question struct {
 	scope   bool             // the options are scopes
 
 	changed json.RawMessage // approval: the arguments as the user changed them; nil: not changed
+	diff    *editdiff.Diff  // approval: what the call would change in a file; nil: not known
 }
 
 func newQuestion(a host.Ask) *question {
-	q := &question{ask: a, picked: -1}
+	q := &question{ask: a, picked: -1, diff: a.Diff}
 	if a.Kind == host.AskForm {
 		s, err := questionSheet(a.Schema, a.Secret)
 		if err != nil {

@@ -39,6 +39,7 @@ func (q *question) approval(width int, th *theme) []string {
 		}
 	}
 	out = append(out, q.call(width, th)...)
+	out = append(out, q.edited(width, th)...)
 	out = append(out, q.changes(width, th)...)
 	for _, l := range wrap(line(q.ask.Message), width) {
 		out = append(out, th.dim.Render(l))

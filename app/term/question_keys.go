@@ -118,7 +118,7 @@ func (s *screen) take(q *question, action string) tea.Cmd {
 	case action == doChange:
 		q.startWriting(doChange, editable(q.arguments()))
 	case action == doRevert:
-		q.changed, q.picked = nil, -1
+		q.changed, q.diff, q.picked = nil, q.ask.Diff, -1
 	case action == doOpen:
 		return s.openPage(q)
 	case action == "accept" && q.ask.Kind == host.AskForm:
@@ -234,7 +234,9 @@ func (s *screen) writeKey(q *question, stroke, text string) tea.Cmd {
 		}
 		return s.reply("accept", content)
 	case stroke == "ctrl+s" && q.write == doChange:
-		q.change()
+		if q.change() {
+			q.diff = s.t.w.Host.Preview(q.ask.ID, q.changed)
+		}
 	case (stroke == "ctrl+s" || stroke == "enter") && q.write == doReason:
 		if strings.TrimSpace(q.edit.text) == "" {
 			q.wrong = "Write why, or press Esc and select Deny."
@@ -257,19 +259,21 @@ func (q *question) arguments() json.RawMessage {
 	return q.ask.Call.Arguments
 }
 
-// change takes the written arguments; the user still has to allow the call.
-func (q *question) change() {
+// change takes the written arguments, and reports whether they are possible; the
+// user still has to allow the call.
+func (q *question) change() bool {
 	raw := json.RawMessage(q.edit.text)
 	if err := rawjson.Check(raw); err != nil {
 		q.wrong = "This is not valid JSON: " + err.Error()
-		return
+		return false
 	}
 	if !rawjson.IsObject(raw) {
 		q.wrong = "The arguments must be a JSON object: {…}"
-		return
+		return false
 	}
 	q.changed = raw
 	q.stopWriting()
+	return true
 }
 
 // editable returns JSON for the editor, with all invisible characters escaped.

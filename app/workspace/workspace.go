@@ -51,6 +51,10 @@ type Options struct {
 	// Builtin creates builtin servers. Nil: there are none.
 	Builtin func(name string, query url.Values) (connect.Builtin, error)
 
+	// Edits says how the calls of a builtin server change files. Nil: the host
+	// recognizes them by their arguments.
+	Edits func(name string, query url.Values) host.Edits
+
 	// Event and State are called with the events of the host and the states of
 	// servers. They must not block. They may be nil.
 	Event func(host.Event)
@@ -178,6 +182,7 @@ func (w *Workspace) Add(entry config.Server) error {
 	if roots := rootsOf(entry, w.opts.Host.Folder); roots != nil {
 		w.Host.DeclareRoots(entry.Name, roots)
 	}
+	w.Host.SetEdits(entry.Name, w.editsOf(entry))
 	w.Book.Identify(entry.Name, entry.Identity())
 	w.Book.FromProject(entry.Name, entry.Source.Project)
 	s, err := w.Fleet.Add(entry, &connect.Options{
@@ -214,6 +219,24 @@ func rootsOf(entry config.Server, folder string) []mcp.Root {
 		path = "/" + path
 	}
 	return []mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(folder)}}
+}
+
+// editsOf returns how a server changes files: a builtin one knows, and a program may
+// do so in the folders that its arguments name, and in the one that it runs in.
+func (w *Workspace) editsOf(entry config.Server) host.Edits {
+	switch {
+	case entry.Kind == config.Builtin && w.opts.Edits != nil:
+		return w.opts.Edits(entry.Builtin, entry.Query)
+	case entry.Kind == config.Stdio:
+		var folders []string
+		for _, a := range append([]string{entry.Dir}, entry.Args...) {
+			if filepath.IsAbs(a) {
+				folders = append(folders, filepath.Clean(a))
+			}
+		}
+		return host.Edits{Folders: folders}
+	}
+	return host.Edits{}
 }
 
 // Secrets returns the values that are removed from what is stored or shown.

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"fmt"
+	"github.com/tenon-mcp/tenon/internal/linediff"
 	"github.com/tenon-mcp/tenon/internal/needtest"
 	"math/rand/v2"
 	"os"
@@ -84,7 +85,7 @@ func TestDiffCanBeApplied(t *testing.T) {
 		return b.String()
 	}
 	change := func(s string) string {
-		lines := splitLines(s)
+		lines := linediff.Split(s)
 		for range random.IntN(5) {
 			if len(lines) == 0 {
 				break

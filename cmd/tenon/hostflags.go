@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
@@ -270,6 +273,15 @@ func (p *program) workspaceOptions(d *hostFlags, folder string) (o workspace.Opt
 		return o, err
 	}
 	o.Builtin, o.Revision = p.openBuiltin, mcp.Revision(p.revision)
+	o.Edits = func(name string, query url.Values) (e host.Edits) {
+		e.Folders, e.Find = builtin.Previews(name, query)
+		for i, f := range e.Folders {
+			if e.Folders[i], err = filepath.Abs(f); err != nil {
+				return host.Edits{}
+			}
+		}
+		return e
+	}
 	o.Secrets, o.AuditKey = &p.secrets, p.auditKey()
 	o.Host.System, o.Host.CallIdle = d.system, p.timeout
 	return o, nil

@@ -45,11 +45,21 @@ function approval(ask, answer) {
     warnings(ask.warnings),
     h('p', { class: ask.loud ? 'state bad block' : 'soft' }, ask.loud && icon('warn'), risk(ask)),
     h('p', { class: 'label' }, 'Arguments'), data(targetsFirst(c.arguments ?? {})),
+    edit(ask.diff),
     h('p', { class: 'label' }, ask.message || c.rule),
     changes(ask.changes),
     t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? `First use. What the server says about this ${ask.skill ? 'skill' : 'tool'}` : 'Current definition'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Full definition'), tree(JSON.stringify(t)))) : null,
     h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), !ask.eachTime && b('session', 'Allow for this session'), !ask.eachTime && b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
   ];
+}
+
+// edit shows what the call would change in a file.
+function edit(d) {
+  if (!d) return null;
+  const tags = { '+': 'ins', '-': 'del' };
+  return [h('p', { class: 'label' }, `${d.new ? 'Creates' : 'Changes'} ${d.path}` + (d.text ? ` (${d.added} added, ${d.removed} removed)` : '')), warnings(d.notes),
+    d.text && h('pre', { class: 'edit', tabindex: 0, 'aria-label': 'The difference' }, d.text.split('\n').map((l) => h(tags[l[0]] ?? 'span', null, l + '\n'))),
+    d.left ? h('p', { class: 'soft' }, `${d.left} more lines are not shown.`) : null];
 }
 
 // changes lists what has changed since the person approved it.
