@@ -5,9 +5,9 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 # The race detector's runtime sleeps for a second before a program ends, and the
 # tests start hundreds of them.
 export GORACE ?= atexit_sleep_ms=10
-SUBMODS := test/peers test/login test/models test/page test/collector bench
+SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build clean
+.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -21,7 +21,7 @@ test: lint servers npm ## everything that proves us
 	@echo "== $$(date +%T) make test: all green"
 
 beside: ## the stages of make test beside the race detector
-	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster conformance
+	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster release-test conformance
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
@@ -188,5 +188,15 @@ build: ## bin/tenon with its version stamped in
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X github.com/tenon-mcp/tenon/internal/version.stamped=$$(git describe --tags --always --dirty)" -o bin/tenon ./cmd/tenon
 
+release: ## everything of a release, for six platforms, into dist; built twice and compared
+	@cd build/release && $(GO) run . -out ../../dist $(RELEASE)
+
+release-test: ## a release for this platform, built twice: the same bytes, a valid SBOM, bundles that work
+	@echo "== $$(date +%T) release"
+	@cd build/release && $(GO) test -count=1 -timeout 20m ./...
+
+release-check: ## install and remove dist's .deb in a clean Debian, look into its .rpm, and let others judge SBOM and bundles (as root, with the network)
+	@./build/release/check.sh dist
+
 clean:
-	rm -rf bin .cache
+	rm -rf bin dist .cache

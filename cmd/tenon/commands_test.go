@@ -103,6 +103,7 @@ func TestCommands(t *testing.T) {
 		{line: "tools http://127.0.0.1:1/mcp", code: exitConnection},
 		{line: "version", want: []string{"tenon " + version.String()}},
 		{line: "version --format json", want: []string{`"revisions": [`}},
+		{line: "version --json", want: []string{`"version": "`, `"commit": "`, `"go": "go1`, `"revisions": [`}},
 		{line: "version x", code: exitUsage},
 		{line: "--version", want: []string{"tenon " + version.String()}},
 		{line: "", want: []string{"Use a server:"}},

@@ -204,7 +204,13 @@ func (p *program) printNotification(out *show.Printer, n mcp.Notification) {
 }
 
 func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(*cobra.Command, []string) error {
+	asJSON := false
+	c := &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(*cobra.Command, []string) error {
+		if asJSON {
+			p.format = "json"
+		}
 		return p.printVersion()
 	}}
+	c.Flags().BoolVar(&asJSON, "json", false, "the same as --format json")
+	return c
 }

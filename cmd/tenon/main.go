@@ -50,7 +50,7 @@ func (p *program) printVersion() error {
 		return err
 	}
 	if out.Format != show.Text {
-		return out.Value(map[string]any{"version": version.String(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "revisions": mcp.Revisions()})
+		return out.Value(map[string]any{"version": version.String(), "commit": version.Commit(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "revisions": mcp.Revisions()})
 	}
 	_, err = fmt.Fprintf(p.out, "tenon %s (%s %s/%s)\n", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err

@@ -288,6 +288,7 @@ func (p *program) commands() []maker {
 		{"set", "models", p.modelsCommand},
 		{"set", "completion", p.completionCommand},
 		{"set", "man", p.manCommand},
+		{"set", "upgrade", p.upgradeCommand},
 		{"set", "version", p.versionCommand},
 		{"", "exit-codes", exitCodesCommand},
 		{"", bashRequest, p.completeBashCommand},

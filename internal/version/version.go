@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// stamped is set when a release is built:
+// stamped and commit are set when a release is built:
 //
 //	go build -ldflags "-X github.com/tenon-mcp/tenon/internal/version.stamped=v1.2.3" ./cmd/tenon
-var stamped string
+var stamped, commit string
 
 // String returns the version that was set at build time, or else that of the
 // module with the commit if it is known.
@@ -35,4 +35,22 @@ func String() string {
 		}
 	}
 	return strings.TrimSpace(v)
+}
+
+// Commit returns the commit that the program was built from, or "" if it is not
+// known, as after go install of a version.
+func Commit() string {
+	if commit != "" {
+		return commit
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
 }
