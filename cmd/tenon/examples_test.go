@@ -21,6 +21,7 @@ var notRun = map[string]string{
 	"summarise README.md": "needs a language model: words cannot be matched to a tool",
 	"tenon gateway":       "runs until it is interrupted",
 	"tenon listen":        "runs until it is interrupted",
+	"tenon upgrade":       "asks on the net",
 	"--http ":             "runs until it is interrupted",
 }
 
