@@ -36,7 +36,8 @@ type Rule struct {
 	// always apply to them.
 	Project bool
 
-	Line int // in the file; 0 if unknown
+	File string // that the rule is from; empty if it is from none
+	Line int    // in the file; 0 if unknown
 
 	// CommandLine says that the rule is from the command line. If it allows a
 	// tool that has changed since it was approved, the user is warned instead of

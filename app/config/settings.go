@@ -129,6 +129,7 @@ func (m member) unknown(known []string) error {
 
 func readRule(n node) (Rule, error) {
 	r := Rule{Server: "*", Tool: "*"}
+	r.File = n.doc.file
 	r.Line, _ = n.doc.position(n.off)
 	err := n.eachMember(func(m member) (err error) {
 		switch m.name {

@@ -172,9 +172,9 @@ func (r *record) changes(is Identity, tool *mcp.Tool) []config.Change {
 func (b *Book) Hidden(server string, tool *mcp.Tool) bool {
 	b.refresh()
 	b.mu.Lock()
-	never := b.kept[key(server, tool.Name)].Answer == Never
+	never, settings := b.kept[key(server, tool.Name)].Answer == Never, b.settings
 	b.mu.Unlock()
-	return never || b.settings.Hidden(server, tool.Name)
+	return never || settings.Hidden(server, tool.Name)
 }
 
 // Held returns why the definition of a tool must not reach the model before the
@@ -184,10 +184,10 @@ func (b *Book) Held(server string, tool *mcp.Tool) string {
 	b.refresh()
 	k := key(server, tool.Name)
 	b.mu.Lock()
-	known, refused := b.kept[k].Definition, b.refused[k]
+	known, refused, settings := b.kept[k].Definition, b.refused[k], b.settings
 	b.mu.Unlock()
 	switch {
-	case known == nil && refused == nil, b.settings.AllowedByCommandLine(server, tool.Name, nil):
+	case known == nil && refused == nil, settings.AllowedByCommandLine(server, tool.Name, nil):
 		return ""
 	case len(compare(known, definitionOf(tool))) > 0:
 		return "it has changed since you approved it"
@@ -339,7 +339,12 @@ func (b *Book) Decided(server string) []string {
 
 // Sensitive reports whether the user must allow data of one server to go to
 // another.
-func (b *Book) Sensitive(from, to string) bool { return b.settings.IsSensitive(from, to) }
+func (b *Book) Sensitive(from, to string) bool {
+	b.mu.Lock()
+	settings := b.settings
+	b.mu.Unlock()
+	return settings.IsSensitive(from, to)
+}
 
 // trusts reports whether the user trusts a server's annotations of its own tools.
 func trusts(s config.Settings, server string) bool {

@@ -44,7 +44,7 @@ func (r Rule) match(args json.RawMessage) bool {
 }
 
 // SetFolder sets where the host works, as an absolute path, for rules of projects
-// and folders. It must be called before the book is used.
+// and folders.
 func (b *Book) SetFolder(folder string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,8 @@ type command struct {
 	name, args, about string
 
 	// words are the kinds of its arguments, for completion: server, tool, uri,
-	// prompt, session, model, taskaction, task or nothing.
+	// prompt, session, model, taskaction, task, permissionaction, permission or
+	// nothing.
 	words []string
 
 	// run runs the command. Its output is shown, and the caller carries out what
@@ -68,6 +69,7 @@ func commands() []command {
 		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show changed tools; enter it again to approve them", run: runApprove},
 		{name: "allow", args: "server/tool", words: []string{"tool"}, about: "always allow a tool", run: runAllow},
 		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "always deny a tool and hide it from the model", run: runDeny},
+		{name: "permissions", args: "[remove|allow|ask|deny id]", words: []string{"permissionaction", "permission"}, about: "show, change and remove rules and answers", run: runPermissions},
 		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "forget your decision about a tool", run: runForget},
 		{name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
 		{name: "effort", args: "[level]", words: []string{"effort"}, about: "show or choose how much the model thinks", run: runEffort},

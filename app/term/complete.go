@@ -215,6 +215,16 @@ func (t *talk) completeArgument(ctx context.Context, before, word string) []choi
 		return t.completeSession(word)
 	case "taskaction":
 		return matching(taskActions, word)
+	case "permissionaction":
+		return matching([]string{"remove", "allow", "ask", "deny"}, word)
+	case "permission":
+		var found []choice
+		for _, e := range t.w.Book.List(t.now().ID) {
+			if e.Fixed == "" && strings.HasPrefix(e.ID, word) {
+				found = append(found, choice{word: e.ID, about: permissionText(&e)})
+			}
+		}
+		return found
 	case "task":
 		return t.completeTask(word)
 	}

@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -16,9 +17,13 @@ func (q *question) edited(width int, th *theme) []string {
 	if d == nil {
 		return nil
 	}
-	head := "Changes " + line(d.Path)
+	path := d.Path
+	if rel, err := filepath.Rel(q.ask.Folder, path); q.ask.Folder != "" && err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	head := "Changes " + line(path)
 	if d.New {
-		head = "Creates " + line(d.Path)
+		head = "Creates " + line(path)
 	}
 	if d.Text != "" {
 		head += fmt.Sprintf(" (%s, %d removed):", count(d.Added, "line added", "lines added"), d.Removed)

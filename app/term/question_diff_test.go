@@ -38,7 +38,7 @@ func TestQuestionShowsTheDifference(t *testing.T) {
 	q := d.s.questions[0]
 	th := newTheme("dark", true)
 	body := func() string { lines, _ := q.body(76, &th); return strings.Join(lines, "\n") }
-	for _, want := range []string{"Changes " + file[:10], "(31 lines", th.bad.Render("-second"), th.good.Render("+second, \\u{1b}[2Jchanged"), "  \x20first", "more lines (ctrl+o)"} {
+	for _, want := range []string{"Changes plan.txt (31 lines added, 1 removed):", th.bad.Render("-second"), th.good.Render("+second, \\u{1b}[2Jchanged"), "  \x20first", "more lines (ctrl+o)"} {
 		if want = strings.TrimRight(want, "\n"); !strings.Contains(strings.ReplaceAll(body(), "\n", ""), strings.ReplaceAll(want, "\n", "")) {
 			t.Errorf("%q is missing in\n%s", want, body())
 		}

@@ -271,6 +271,9 @@ func (s *screen) whenIdle(what string, open func()) {
 func (s *screen) choose(a outcome) {
 	p := &choicePane{items: a.items}
 	switch a.list {
+	case "permissions":
+		s.pane = &permissionsPane{t: s.t}
+		return
 	case "sessions":
 		p.name, p.empty = "Sessions", "No sessions yet."
 		p.chosen = func(id string) tea.Cmd { return s.typed("/sessions " + id) }

@@ -39,7 +39,7 @@ func (p *program) toolsCommand() *cobra.Command {
 			return nil
 		}),
 	}
-	c.AddCommand(p.toolsApproveCommand(), p.toolsForgetCommand())
+	c.AddCommand(p.toolsApproveCommand(), p.toolsForgetCommand(), p.toolsPermissionsCommand())
 	return c
 }
 
