@@ -49,6 +49,12 @@ type Options struct {
 	// CallerTokens stores the tokens of callers who log in to an API. Nil means
 	// files of the user.
 	CallerTokens tokens.Store
+	// ClientRoots lets a server for an API upload files below the roots of its
+	// client, unless the query says clientroots=0: the client is this process.
+	ClientRoots bool
+	// RemoteClients says that clients may be on other machines, so that
+	// clientroots=1 is refused.
+	RemoteClients bool
 }
 
 // kind completes a Kind with functions that read the settings of a query and create
@@ -71,7 +77,7 @@ func kind[C any](k Kind, read func(url.Values) (C, error), make func(C) (*server
 }
 
 var kinds = map[string]Kind{
-	"api":   kind(Kind{Name: "api", About: "an HTTP API that a file describes", Usage: "file=FILE base=URL private=1 toolsets=A,B profile=NAME readonly=1 files=DIR", wraps: true, with: openAPI(api.FromQuery)}, api.FromQuery, api.New),
+	"api":   kind(Kind{Name: "api", About: "an HTTP API that a file describes", Usage: "file=FILE base=URL private=1 toolsets=A,B profile=NAME readonly=1 files=DIR clientroots=1", wraps: true, with: openAPI(api.FromQuery)}, api.FromQuery, api.New),
 	"calc":  kind(Kind{Name: "calc", About: "exact arithmetic; a small example server"}, calc.FromQuery, calc.New),
 	"demo":  kind(Kind{Name: "demo", About: "a slow tool that runs as a task; progress, logs and sampling", with: openDemo}, demo.FromQuery, demo.New),
 	"fs":    kind(Kind{Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1"}, fs.FromQuery, fs.New),
@@ -164,7 +170,7 @@ func find(name string) (Kind, error) {
 }
 
 // packUsage lists the options of a pack.
-const packUsage = "base=URL private=1 toolsets=A,B profile=NAME readonly=1 files=DIR"
+const packUsage = "base=URL private=1 toolsets=A,B profile=NAME readonly=1 files=DIR clientroots=1"
 
 // The packs are files of builtin/api.
 func init() {
@@ -188,6 +194,10 @@ func openAPI(read func(url.Values) (api.Config, error)) func(url.Values, Options
 		if err != nil {
 			return nil, &OptionError{err}
 		}
+		if c.ClientRoots && o.RemoteClients {
+			return nil, &OptionError{errors.New("clientroots=1 is for clients on this machine, over standard input and output: the folders of others are elsewhere. Use files=DIR")}
+		}
+		c.ClientRoots = c.ClientRoots || o.ClientRoots && !q.Has("clientroots")
 		c.Store, c.CallerTokens = o.Tasks, o.CallerTokens
 		return api.New(c)
 	}

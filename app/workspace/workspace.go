@@ -50,6 +50,9 @@ type Options struct {
 
 	// Builtin creates builtin servers. Nil: there are none.
 	Builtin func(name string, query url.Values) (connect.Builtin, error)
+	// UsesRoots reports whether a builtin server uses the folder of the user as a
+	// root. Nil: none does.
+	UsesRoots func(name string) bool
 
 	// Edits says how the calls of a builtin server change files. Nil: the host
 	// recognizes them by their arguments.
@@ -179,7 +182,7 @@ func (w *Workspace) Add(entry config.Server) error {
 		w.now[entry.Name] = make(chan struct{}, 1)
 	}
 	w.mu.Unlock()
-	if roots := rootsOf(entry, w.opts.Host.Folder); roots != nil {
+	if roots := w.rootsOf(entry); roots != nil {
 		w.Host.DeclareRoots(entry.Name, roots)
 	}
 	w.Host.SetEdits(entry.Name, w.editsOf(entry))
@@ -208,10 +211,13 @@ func (w *Workspace) Add(entry config.Server) error {
 }
 
 // rootsOf returns the roots for a server: the user's folder for a program on this
-// machine. A program that gets a path as an argument has been told which folder to
-// use; some would use the roots instead.
-func rootsOf(entry config.Server, folder string) []mcp.Root {
-	if entry.Kind != config.Stdio || folder == "" || slices.ContainsFunc(entry.Args, filepath.IsAbs) {
+// machine, and for a builtin server that uses it. A program that gets a path as an
+// argument has been told which folder to use; some would use the roots instead.
+func (w *Workspace) rootsOf(entry config.Server) []mcp.Root {
+	folder := w.opts.Host.Folder
+	uses := entry.Kind == config.Stdio && !slices.ContainsFunc(entry.Args, filepath.IsAbs) ||
+		entry.Kind == config.Builtin && w.opts.UsesRoots != nil && w.opts.UsesRoots(entry.Builtin)
+	if folder == "" || !uses {
 		return nil
 	}
 	path := filepath.ToSlash(folder)

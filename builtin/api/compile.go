@@ -56,6 +56,10 @@ type compiler struct {
 	*service
 	found []spec.Problem
 	known []string // the names that templates may use; nil means any
+
+	fileNames   []string // of the tool that is compiled
+	filesAt     string   // where they are; empty outside of tools
+	contentUses []string // which members of files its expressions use, as name.member
 }
 
 func (c *compiler) fail(path, format string, args ...any) {
@@ -245,6 +249,7 @@ func (c *compiler) query(path, source string) *expr.Query {
 	if err != nil {
 		c.fail(path, "%v", err)
 	}
+	c.knowsFiles(path, source)
 	return q
 }
 
@@ -261,6 +266,7 @@ func (c *compiler) text(path, source string, onArgs bool) *expr.Template {
 		}
 		return nil
 	}
+	c.knowsFiles(path, source)
 	if onArgs {
 		t.Roots(func(name string) { c.knows(path, name) })
 		c.singleBraces(path, t)
@@ -362,6 +368,7 @@ func (c *compiler) cache(own *spec.Cache) upstream.Cache {
 			continue
 		}
 		out.TTL = s.TTL
+		out.Shared = s.Scope == "public"
 		if s.ETag != nil {
 			out.ETag = *s.ETag
 		}

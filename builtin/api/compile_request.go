@@ -166,6 +166,10 @@ func (c *compiler) body(path string, r *spec.Request, out *request) {
 func (c *compiler) part(path, name string, p *spec.Part) part {
 	out := part{field: name, name: c.text(path+".name", p.Name, true), mime: c.text(path+".type", p.Type, true)}
 	set := 0
+	if out.file = p.File; out.file != "" {
+		set++
+		c.knowsFile(path+".file", out.file)
+	}
 	for _, one := range []struct {
 		member, source string
 		to             **expr.Template
@@ -176,7 +180,7 @@ func (c *compiler) part(path, name string, p *spec.Part) part {
 		}
 	}
 	if set != 1 {
-		c.needs(path, "needs one of text, base64 and path")
+		c.needs(path, "needs one of text, base64, path and file")
 	}
 	return out
 }

@@ -49,6 +49,11 @@ type Config struct {
 	// Files is the folder of files that tools may upload. Empty means none.
 	Files string
 
+	// ClientRoots allows tools to upload files below the roots of their client,
+	// where Files is empty. Set it only if every client runs on this machine and
+	// may read what this process may.
+	ClientRoots bool
+
 	// Resolver finds secrets. The zero value uses the environment, the keyring
 	// and files.
 	Resolver credential.Resolver
@@ -88,7 +93,7 @@ func (c Config) withDefaults() Config {
 }
 
 // keys are the settings that FromQuery accepts.
-var keys = []string{"file", "base", "private", "toolsets", "profile", "readonly", "files"}
+var keys = []string{"file", "base", "private", "toolsets", "profile", "readonly", "files", "clientroots"}
 
 // FromQuery returns the Config for the query of a URL such as
 // builtin:api?file=tracker.yaml&toolsets=issues. The keys are
@@ -100,6 +105,7 @@ var keys = []string{"file", "base", "private", "toolsets", "profile", "readonly"
 //	profile    a profile of the file
 //	readonly   1 to leave out tools that do not only read
 //	files      a folder of files that tools may upload
+//	clientroots  1 to let tools upload files below the roots of the client
 func FromQuery(q url.Values) (Config, error) {
 	c, err := fromQuery(q, keys)
 	if err == nil && c.File == "" {
@@ -140,6 +146,8 @@ func (c *Config) set(key, value string) (err error) {
 		c.Private, err = flag(key, value)
 	case "readonly":
 		c.ReadOnly, err = flag(key, value)
+	case "clientroots":
+		c.ClientRoots, err = flag(key, value)
 	}
 	return err
 }

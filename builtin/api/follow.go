@@ -253,6 +253,9 @@ func (e *engine) oneOfBatch(ctx context.Context, c *mcp.Call, v *service, t *too
 	if sc.vars.Key != "" {
 		sc.vars.Key = digest(sc.vars.Key, expr.Text(sc.vars.Item))
 	}
+	if err := e.readFiles(ctx, c, v, t, sc); err != nil {
+		return nil, err
+	}
 	a, err := v.run(ctx, c, t, sc)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ type links struct {
 type linked struct {
 	id     string
 	owner  string
+	name   string
 	mime   string
 	data   []byte
 	isText bool
@@ -70,7 +71,7 @@ func (l *links) get(id, owner string) *linked {
 
 // link keeps a content and returns the link to it.
 func (e *engine) link(c *mcp.Call, v *service, name, description, kind string, data []byte, isText bool) (mcp.Content, error) {
-	id, err := e.links.put(&linked{owner: c.Caller.Principal.Key(), mime: kind, data: data, isText: isText})
+	id, err := e.links.put(&linked{owner: c.Caller.Principal.Key(), name: name, mime: kind, data: data, isText: isText})
 	if err != nil {
 		return nil, err
 	}

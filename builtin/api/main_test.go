@@ -103,7 +103,12 @@ func toolCall(tool, args string, who *mcp.Principal) *mcp.Call {
 
 func decodeResult(t testing.TB, h mcp.Handler, c *mcp.Call) *mcp.CallToolResult {
 	t.Helper()
-	res, err := h.Serve(context.WithoutCancel(t.Context()), c)
+	return decodeIn(t, context.WithoutCancel(t.Context()), h, c)
+}
+
+func decodeIn(t testing.TB, ctx context.Context, h mcp.Handler, c *mcp.Call) *mcp.CallToolResult {
+	t.Helper()
+	res, err := h.Serve(ctx, c)
 	if err != nil {
 		return mcp.ToolError("PROTOCOL %v", err)
 	}

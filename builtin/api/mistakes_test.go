@@ -182,3 +182,24 @@ func checkAll(t *testing.T, file string, want ...string) {
 		t.Errorf("%d mistakes, want %d:\n%v", len(got), len(want), err)
 	}
 }
+
+// The examples of the documentation have no mistakes.
+func TestExamplesOfTheDocumentation(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/wrap-an-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(doc), "```yaml\n")[1:]
+	if len(blocks) < 3 {
+		t.Fatalf("%d examples", len(blocks))
+	}
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		if !strings.HasPrefix(text, "tenon:") {
+			text = "tenon: api/1\nname: tracker\napi: {base: https://api.example.com}\n" + text
+		}
+		if err := Check(Config{Data: []byte(text), Name: "example.yaml"}); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}

@@ -152,3 +152,51 @@ func TestReloadNoticesEveryChange(t *testing.T) {
 	version("three")
 	eventually(t, "the folder was replaced and the file is not loaded", func() bool { return names() == "three" })
 }
+
+// After a reload, exchanged tokens are those of the changed file, and resources and
+// prompts use what changed elsewhere in it.
+func TestExchangeAfterAReload(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" {
+			reply(w, 200, `{"access_token":"access-`+r.FormValue("client_id")+`","token_type":"Bearer"}`)
+			return
+		}
+		reply(w, 200, `{"client":"`+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer access-")+`"}`)
+	}))
+	defer api.Close()
+	file := filepath.Join(t.TempDir(), "api.yaml")
+	write := func(auth, ttl string) {
+		t.Helper()
+		text := "tenon: api/1\nname: test\napi: {base: " + api.URL + ", private: true, cache: {ttl: " + ttl + "}}\nauth: " + auth + "\ntools: {who: {description: d, request: GET /who}}\nresources: [{uri: \"test://who\", name: who, request: GET /who}]\n"
+		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exchange := func(id string) string {
+		return "{kind: oauth2, grant: exchange, token_url: " + api.URL + "/token, client_id: " + id + ", client_secret: \"${env:SECRET}\"}"
+	}
+	write("{kind: none}", "1h")
+	c := Config{File: file}
+	c.Resolver.Getenv = func(string) (string, bool) { return "marker-secret", true }
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := tokenContext(t, "the-token-of-ada")
+	ada := &mcp.Principal{ID: "ada"}
+	who := func() string { return said(decodeIn(t, ctx, s, toolCall("who", "{}", ada))) }
+	expect(t, "without a credential", who(), `{"client":""}`)
+	for _, id := range []string{"one", "two"} { // a cached answer of the version before is not used
+		write(exchange(id), "1h")
+		eventually(t, "the file is not in use: "+id, func() bool { return who() == `{"client":"`+id+`"}` })
+	}
+	write(exchange("two"), "1m")
+	eventually(t, "the resource has the old cache", func() bool {
+		res, err := s.Serve(ctx, &mcp.Call{Method: mcp.MethodResourcesRead, Params: []byte(`{"uri":"test://who"}`), Caller: mcp.Caller{Principal: ada}})
+		return err == nil && res.Cache.TTL == time.Minute && strings.Contains(string(res.Body), "two")
+	})
+}

@@ -2,17 +2,16 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -44,9 +43,9 @@ type headerField struct {
 	value *expr.Template
 }
 
-// A part is a body or a part of one. One of text, base64 and path is set.
+// A part is a body or a part of one. One of text, base64, path and file is set.
 type part struct {
-	field                          string
+	field, file                    string
 	text, base64, path, name, mime *expr.Template
 }
 
@@ -63,6 +62,9 @@ type scope struct {
 	args  map[string]any
 	vars  expr.Vars
 	extra []extra // of paging
+
+	folders *folders           // whose files may be sent; nil means none
+	uploads map[string]uploads // the files of the call by name
 }
 
 // An extra is a parameter that paging adds.
@@ -181,10 +183,7 @@ func (v *service) writeBody(ctx context.Context, r *request, s *scope, out *upst
 	case r.multipart != nil:
 		out.Body, kind, err = v.multipartBody(ctx, r.multipart, s)
 	case r.raw != nil:
-		out.Body, err = v.content(ctx, r.raw, s)
-		if err == nil {
-			kind, err = textOr(ctx, r.raw.mime, s, "application/octet-stream")
-		}
+		out.Body, kind, err = v.rawBody(ctx, r.raw, s)
 	default:
 		return nil
 	}
@@ -216,50 +215,71 @@ func jsonBody(ctx context.Context, tree *expr.Tree, s *scope) ([]byte, error) {
 	return expr.Encode(v)
 }
 
-// maxUpload is the maximum size of an uploaded body.
-const maxUpload = 64 << 20
+// rawBody returns the body of a request that is not made of parts, and its type.
+func (v *service) rawBody(ctx context.Context, p *part, s *scope) ([]byte, string, error) {
+	got, err := v.content(ctx, p, s)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(got) > 1 {
+		return nil, "", fmt.Errorf("%s: one file can be sent, got %d", p.file, len(got))
+	}
+	var one upload
+	if len(got) == 1 {
+		one = got[0]
+	}
+	kind, err := textOr(ctx, p.mime, s, cmp.Or(oneLine(one.mime), "application/octet-stream"))
+	return one.data, kind, err
+}
 
 func (v *service) multipartBody(ctx context.Context, parts []part, s *scope) ([]byte, string, error) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for i := range parts {
-		p := &parts[i]
-		data, err := v.content(ctx, p, s)
+		got, err := v.content(ctx, &parts[i], s)
 		if err != nil {
 			return nil, "", err
 		}
-		if data == nil {
-			continue
-		}
-		name, err := textOr(ctx, p.name, s, "")
-		if err != nil {
-			return nil, "", err
-		}
-		if name == "" && p.text == nil {
-			name = "file"
-		}
-		kind, err := textOr(ctx, p.mime, s, "")
-		if err != nil {
-			return nil, "", err
-		}
-		header := textproto.MIMEHeader{"Content-Disposition": {disposition(p.field, name)}}
-		if kind != "" {
-			header.Set("Content-Type", oneLine(kind))
-		} else if name != "" {
-			header.Set("Content-Type", "application/octet-stream")
-		}
-		to, err := w.CreatePart(header)
-		if err == nil {
-			_, err = to.Write(data)
-		}
-		if err != nil || b.Len() > maxUpload {
-			return nil, "", fmt.Errorf("the upload has more than %d MiB", maxUpload>>20)
+		for _, one := range got {
+			if err := writePart(ctx, w, &parts[i], s, one); err != nil {
+				return nil, "", err
+			}
+			if b.Len() > maxUpload+1<<20 {
+				return nil, "", fmt.Errorf("the upload has more than %d MiB", maxUpload>>20)
+			}
 		}
 	}
 	if err := w.Close(); err != nil {
 		return nil, "", err
 	}
 	return b.Bytes(), w.FormDataContentType(), nil
+}
+
+// writePart writes a part of a body. A text has no file name unless the file gives
+// one.
+func writePart(ctx context.Context, w *multipart.Writer, p *part, s *scope, one upload) error {
+	name, err := textOr(ctx, p.name, s, one.name)
+	if err != nil {
+		return err
+	}
+	if name == "" && p.text == nil {
+		name = "file"
+	}
+	kind, err := textOr(ctx, p.mime, s, oneLine(one.mime))
+	if err != nil {
+		return err
+	}
+	header := textproto.MIMEHeader{"Content-Disposition": {disposition(p.field, name)}}
+	if kind != "" {
+		header.Set("Content-Type", kind)
+	} else if name != "" {
+		header.Set("Content-Type", "application/octet-stream")
+	}
+	to, err := w.CreatePart(header)
+	if err == nil {
+		_, err = to.Write(one.data)
+	}
+	return err
 }
 
 func disposition(field, name string) string {
@@ -290,8 +310,12 @@ func textOr(ctx context.Context, t *expr.Template, s *scope, def string) (string
 	return oneLine(text), err
 }
 
-// content returns the content of a part, or nil if its template gives null.
-func (v *service) content(ctx context.Context, p *part, s *scope) ([]byte, error) {
+// content returns the contents of a part: one, or as many as it has files; none if its
+// template gives null.
+func (v *service) content(ctx context.Context, p *part, s *scope) ([]upload, error) {
+	if p.file != "" {
+		return s.uploads[p.file].files, nil
+	}
 	source := p.text
 	switch {
 	case p.base64 != nil:
@@ -310,31 +334,16 @@ func (v *service) content(ctx context.Context, p *part, s *scope) ([]byte, error
 		if err != nil {
 			return nil, fmt.Errorf("the content of %s is not base64", p.field)
 		}
-		return data, nil
+		return []upload{{data: data}}, nil
 	case p.path != nil:
-		return v.readFile(text)
+		one, err := s.folders.read(text, maxUpload)
+		if err != nil {
+			return nil, err
+		}
+		if v.hidden(string(one.data)) != string(one.data) {
+			return nil, withSecret(text)
+		}
+		return []upload{*one}, nil
 	}
-	return []byte(text), nil
-}
-
-// readFile reads a file below the folder of the setting files.
-func (v *service) readFile(name string) ([]byte, error) {
-	if v.config.Files == "" {
-		return nil, errors.New("files cannot be uploaded: the server was started without the setting files=DIR")
-	}
-	root, err := os.OpenRoot(v.config.Files)
-	if err != nil {
-		return nil, errors.New("the folder of the setting files cannot be opened")
-	}
-	defer root.Close()
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("file %q cannot be opened in the folder of files", name)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxUpload {
-		return nil, fmt.Errorf("file %q is not a regular file of at most %d MiB", name, maxUpload>>20)
-	}
-	return io.ReadAll(io.LimitReader(f, maxUpload))
+	return []upload{{data: []byte(text)}}, nil
 }

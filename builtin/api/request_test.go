@@ -109,15 +109,19 @@ func TestUploads(t *testing.T) {
 		reply(w, 200, `{}`)
 	}, func(c *Config) { c.Files = dir })
 	w.says("upload", `{"name":"n\"\r\nX: y","content":"c","data":"aGk=","path":"f.txt"}`)
-	want := map[string]string{"title": "n\"\r\nX: y", "text": `n%22X: y:c`, "bin": "b:hi", "file": "file:from a file"}
+	want := map[string]string{"title": "n\"\r\nX: y", "text": `n%22X: y:c`, "bin": "b:hi", "file": "f.txt:from a file"}
 	for name, value := range want {
 		if form[name] != value {
 			t.Errorf("%s: got %q, want %q", name, form[name], value)
 		}
 	}
 	w.requests()
-	for _, bad := range []string{"../x", "/etc/passwd", "nope"} {
-		expect(t, bad, w.says("upload", `{"path":"`+bad+`"}`), "…cannot be opened")
+	for bad, want := range map[string]string{"../x": "has a .. element", "/etc/passwd": "is outside of the folder of files", "nope": "there is no file"} {
+		got := w.says("upload", `{"path":"`+bad+`"}`)
+		expect(t, bad, got, "…"+want)
+		if strings.Contains(got, dir) {
+			t.Errorf("%s: the error names a folder of the server: %s", bad, got)
+		}
 	}
 	expect(t, "base64", w.says("upload", `{"data":"%%"}`), "…not base64")
 	if seen := w.requests(); len(seen) > 0 {

@@ -64,16 +64,39 @@ func (c *compiler) resource(path string, s *spec.Resource) {
 	c.resources = append(c.resources, r)
 }
 
-// add adds the resource to the server.
+// matches returns the variables of a URI of the resource.
+func (r *resource) matches(uri string) (map[string]string, bool) {
+	if r.template == nil {
+		return nil, uri == r.spec.URI
+	}
+	return r.template.Match(uri)
+}
+
+// options returns how clients may cache the resource: as its response is.
+func (r *resource) options() *server.ResourceOptions {
+	o := &server.ResourceOptions{Cache: mcp.Cache{TTL: r.step.cache.TTL}}
+	if r.step.cache.Shared {
+		o.Cache.Scope = mcp.ScopePublic
+	}
+	return o
+}
+
+// add adds the resource to the server. It uses the version of the file that is
+// current when it is read.
 func (r *resource) add(e *engine) error {
 	s := r.spec
 	read := func(ctx context.Context, c *mcp.Call, uri string, vars map[string]string) ([]mcp.ResourceContents, error) {
-		return e.readResource(ctx, c, r, uri, vars)
+		v := e.current.Load()
+		i := slices.IndexFunc(v.resources, func(now *resource) bool { return now.spec.URI == s.URI })
+		if i < 0 {
+			return nil, mcp.ResourceNotFound(uri)
+		}
+		return e.readResource(ctx, c, v, v.resources[i], uri, vars)
 	}
 	if r.template == nil {
-		return e.server.AddResource(mcp.Resource{URI: s.URI, Name: s.Name, Title: s.Title, Description: s.Description, MIMEType: s.MIMEType}, read, nil)
+		return e.server.AddResource(mcp.Resource{URI: s.URI, Name: s.Name, Title: s.Title, Description: s.Description, MIMEType: s.MIMEType}, read, r.options())
 	}
-	err := e.server.AddTemplate(mcp.ResourceTemplate{URITemplate: s.URI, Name: s.Name, Title: s.Title, Description: s.Description, MIMEType: s.MIMEType}, read, nil)
+	err := e.server.AddTemplate(mcp.ResourceTemplate{URITemplate: s.URI, Name: s.Name, Title: s.Title, Description: s.Description, MIMEType: s.MIMEType}, read, r.options())
 	for variable, name := range s.Complete {
 		if err == nil {
 			err = e.server.CompleteTemplate(s.URI, variable, e.completer(name))
@@ -83,8 +106,7 @@ func (r *resource) add(e *engine) error {
 }
 
 // readResource sends the request of a resource.
-func (e *engine) readResource(ctx context.Context, c *mcp.Call, r *resource, uri string, vars map[string]string) ([]mcp.ResourceContents, error) {
-	v := e.current.Load()
+func (e *engine) readResource(ctx context.Context, c *mcp.Call, v *service, r *resource, uri string, vars map[string]string) ([]mcp.ResourceContents, error) {
 	args := make(map[string]any, len(vars))
 	for name, value := range vars {
 		args[name] = value
@@ -214,7 +236,12 @@ func (p *prompt) add(e *engine, name string) error {
 		out.Arguments = append(out.Arguments, mcp.PromptArgument{Name: arg, Title: a.Title, Description: a.Description, Required: a.Required})
 	}
 	err := e.server.AddRawPrompt(out, func(ctx context.Context, c *mcp.Call, args map[string]string) (*mcp.GetPromptResult, error) {
-		return e.getPrompt(ctx, c, p, args)
+		v := e.current.Load()
+		now := v.prompts[name]
+		if now == nil {
+			return nil, mcp.InvalidParams("unknown prompt %q", name)
+		}
+		return e.getPrompt(ctx, c, v, now, args)
 	})
 	for _, arg := range p.names {
 		a := p.spec.Arguments[arg]
@@ -231,8 +258,7 @@ func (p *prompt) add(e *engine, name string) error {
 	return err
 }
 
-func (e *engine) getPrompt(ctx context.Context, c *mcp.Call, p *prompt, given map[string]string) (*mcp.GetPromptResult, error) {
-	v := e.current.Load()
+func (e *engine) getPrompt(ctx context.Context, c *mcp.Call, v *service, p *prompt, given map[string]string) (*mcp.GetPromptResult, error) {
 	args := map[string]any{}
 	for name, value := range given {
 		if enum := p.spec.Arguments[name].Enum; len(enum) > 0 && value != "" && !slices.Contains(enum, value) {

@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 const safeFile = `tenon: api/1
@@ -146,6 +149,101 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	if time.Since(began) > 30*time.Second { // a hang guard
 		t.Error("took too long")
+	}
+}
+
+// A redirect from a host without the credential back to the base does not get the
+// credential: that host chose the request.
+func TestRedirectsFromOtherHostsGetNoCredential(t *testing.T) {
+	var back string
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, back, http.StatusFound) }))
+	defer host.Close()
+	var mu sync.Mutex
+	with := map[string]string{}
+	w := newWorld(t, strings.ReplaceAll(safeFile, "OTHER", host.URL), func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		with[r.URL.Path] = r.Header.Get("Authorization") + r.Header.Get("X-Org")
+		mu.Unlock()
+		if r.URL.Path == "/v1/there" {
+			http.Redirect(w, r, host.URL+"/x", http.StatusFound)
+			return
+		}
+		reply(w, 200, `{"end":true}`)
+	})
+	back = w.api.URL + "/v1/chosen"
+	expect(t, "from the host", w.says("to", `{"u":"`+host.URL+`/x"}`), `{"end":true}`)
+	if got := with["/v1/chosen"]; got != "" {
+		t.Errorf("a request that another host chose has %q", got)
+	}
+	back = w.api.URL + "/v1/again"
+	expect(t, "there and back", w.says("get", `{"p":"there"}`), `{"end":true}`)
+	if with["/v1/there"] != "Bearer marker-TOKENmarker-ORG" || with["/v1/again"] != "" {
+		t.Errorf("got %q", with)
+	}
+	back = w.api.URL + "/admin"
+	expect(t, "outside of the base", w.says("to", `{"u":"`+host.URL+`/x"}`), "…ERROR Test: redirect refused")
+}
+
+// Responses belong to the account that requested them, unless the file says that they
+// are the same for everyone. Clients are told how long, and for whom, a resource can be
+// cached.
+func TestCacheScope(t *testing.T) {
+	const file = `tenon: api/1
+name: test
+title: Test
+api: {base: BASE, cache: {ttl: 1h}}
+auth: {kind: oauth2, grant: exchange, token_url: BASE/token, client_id: me, client_secret: "${env:SECRET}"}
+tools:
+  own: {description: d, request: GET /own}
+  all: {description: d, cache: {ttl: 1h, scope: public}, request: GET /all}
+  said: {description: d, cache: {ttl: 1h, scope: public}, request: GET /said}
+  tagged: {description: d, cache: {scope: public}, request: GET /tagged}
+resources:
+  - {uri: "test://own", name: own, request: GET /own}
+  - {uri: "test://all", name: all, cache: {ttl: 30s, scope: public}, request: GET /all}
+  - {uri: "test://all/{id}", name: each, cache: {ttl: 30s, scope: public}, request: "GET /{id}"}
+  - {uri: "test://fresh", name: fresh, cache: {ttl: 0s}, request: GET /own}
+`
+	w := newWorld(t, file, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/token":
+			reply(w, 200, `{"access_token":"for-`+r.FormValue("subject_token")+`","token_type":"Bearer"}`)
+			return
+		case "/said":
+			w.Header().Set("Cache-Control", "Private, max-age=60")
+		case "/tagged":
+			w.Header().Set("ETag", `"1"`)
+			if r.Header.Get("If-None-Match") != "" {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		reply(w, 200, `{"for":"`+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer for-")[:3]+`"}`)
+	})
+	get := func(tool, who string) string {
+		t.Helper()
+		res, err := w.serve.Serve(tokenContext(t, who+"-token-of-the-caller"), toolCall(tool, "{}", &mcp.Principal{ID: who}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := mcp.DecodeCallToolResult(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said(out)
+	}
+	for tool, want := range map[string]string{"own": "bob", "all": "ada", "said": "bob", "tagged": "ada"} {
+		expect(t, tool, get(tool, "ada"), `…{"for":"`)
+		expect(t, tool, get(tool, "bob"), `…{"for":"`+want)
+	}
+	for uri, want := range map[string]mcp.Cache{
+		"test://own": {TTL: time.Hour}, "test://all": {TTL: 30 * time.Second, Scope: mcp.ScopePublic},
+		"test://all/7": {TTL: 30 * time.Second, Scope: mcp.ScopePublic}, "test://fresh": {},
+	} {
+		res, err := w.serve.Serve(tokenContext(t, "ada-token-of-the-caller"), &mcp.Call{Method: mcp.MethodResourcesRead, Params: []byte(`{"uri":"` + uri + `"}`), Caller: mcp.Caller{Principal: &mcp.Principal{ID: "ada"}}})
+		if err != nil || res.Cache.TTL != want.TTL || (res.Cache.Scope == mcp.ScopePublic) != (want.Scope == mcp.ScopePublic) {
+			t.Errorf("%s: %+v, %v", uri, res.Cache, err)
+		}
 	}
 }
 

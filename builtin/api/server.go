@@ -157,7 +157,7 @@ func (e *engine) load(data []byte) (*service, error) {
 	}
 	headers := len(found)
 	v.client.Credential, err = credential.New(auth, credential.Options{
-		Resolver: c.Resolver, Client: v.client.HTTP(), Base: v.base.String(), Service: v.title, Tokens: c.Tokens, CallerTokens: c.CallerTokens, Hide: e.hidden,
+		Resolver: c.Resolver, Client: v.client.HTTP(), Base: v.base.String(), Service: v.title, Name: v.file.Name, Tokens: c.Tokens, CallerTokens: c.CallerTokens, Hide: e.hidden,
 		Learned: func(account, secret string) {
 			e.secrets.Add(c.Name+" "+account, secret)
 			if told != nil {
@@ -210,7 +210,7 @@ func (e *engine) show(v *service) error {
 	}
 	for _, r := range v.resources {
 		uri := r.spec.URI
-		feature("resource", uri, r.spec, func() error { return r.add(e) }, func() { e.server.RemoveResources(uri); e.server.RemoveTemplates(uri) })
+		feature("resource", uri, []any{r.spec, r.options().Cache}, func() error { return r.add(e) }, func() { e.server.RemoveResources(uri); e.server.RemoveTemplates(uri) })
 	}
 	for _, name := range v.file.Names("prompts") {
 		p := v.prompts[name]

@@ -36,6 +36,7 @@ type tool struct {
 	main     *step
 	then     []followUp
 	batch    *spec.Batch
+	files    []fileRule
 	task     *poll
 	output   *output
 	results  *schema.Validator // of the structured content; nil if there is no schema
@@ -69,7 +70,9 @@ func (c *compiler) tool(path, name string, s *spec.Tool) {
 		}
 	}
 	c.combinations(path, s)
-	defer func() { c.known = nil }()
+	c.filesAt = path + ".files"
+	t.files = c.uploads(c.filesAt, s.Files)
+	defer func() { c.known, c.fileNames, c.filesAt, c.contentUses = nil, nil, "", nil }()
 	reads := s.ReadOnly != nil && *s.ReadOnly
 	t.main = c.step(path, &s.Request, s.Paginate, s.Error, s.Retry, s.Cache, reads)
 	t.main.timeout = s.Timeout
@@ -102,6 +105,7 @@ func (c *compiler) tool(path, name string, s *spec.Tool) {
 		last.as = t.output.as
 	}
 	c.declare(path, t, s, params)
+	c.unusedFiles(path, t, before)
 	c.unused(path, s, params, before)
 	c.tools[name] = t
 }
@@ -119,6 +123,7 @@ func (c *compiler) combinations(path string, s *spec.Tool) {
 		{s.Paginate != nil && s.Task != nil, "task", "paginate"},
 		{s.Paginate != nil && s.Idempotency != nil, "idempotency", "paginate"},
 		{s.Paginate != nil && out.As == "file", "output.as", "paginate"},
+		{s.Paginate != nil && len(s.Files) > 0, "files", "paginate"},
 		{s.Batch != nil && out.Text != "", "output.text", "batch"},
 		{s.Batch != nil && out.As == "file", "output.as", "batch"},
 		{s.Batch != nil && out.Name != "", "output.name", "batch"},
@@ -200,6 +205,9 @@ func (e *engine) call(ctx context.Context, c *mcp.Call, v *service, t *tool, raw
 		return nil, err
 	}
 	sc := newScope(args)
+	if err := e.takeFiles(ctx, c, v, t, sc); err != nil {
+		return nil, err
+	}
 	if t.lookup != nil {
 		if sc.vars.Lookup, err = v.lookOnce(ctx, c, t, sc); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,7 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
 // An accountAPI is an API with accounts: GET /me says whose token was sent. Users
@@ -184,6 +187,20 @@ func TestGatewayCallersHaveTheirOwnAccountsAtAnAPI(t *testing.T) {
 			t.Errorf("%s has a token", file)
 		}
 	}
+	logins := func(args ...string) string {
+		t.Helper()
+		code, out, e := tenonIn(t, dir, append([]string{"gateway", "logins"}, args...)...)
+		if code != 0 || strings.Contains(out+e, "secret-") {
+			t.Errorf("logins %q: exit code %d: %s%s", args, code, out, e)
+		}
+		return out + e
+	}
+	if list := logins(); strings.Count(list, "who") != 2 || !strings.Contains(list, "alice") || !strings.Contains(list, "bob") || !strings.Contains(list, own.URL) {
+		t.Errorf("the list is %s", list)
+	}
+	if list := logins("--format", "json"); strings.Count(list, `"api":true`)+strings.Count(list, `"api": true`) != 2 {
+		t.Errorf("the list is %s", list)
+	}
 	again, _ := servingIn(t, dir, "gateway", "--project", t.TempDir(), "--addr", "127.0.0.1:0", "--auth-issuer", own.URL)
 	for _, name := range []string{"alice", "bob"} {
 		u := newGatewayUser(t, name, again, own.token(name, again))
@@ -191,8 +208,87 @@ func TestGatewayCallersHaveTheirOwnAccountsAtAnAPI(t *testing.T) {
 			t.Errorf("%s at another gateway: %s, %q", name, got, u.pages)
 		}
 	}
+	logins("remove", "who", "bob")
+	if list := logins(); strings.Contains(list, "bob") || !strings.Contains(list, "alice") {
+		t.Errorf("after removing one, the list is %s", list)
+	}
+	users[1].pages = nil
+	eventually(t, func() bool { // the gateway that runs notices it
+		users[1].call(bob, "who__all")
+		return len(users[1].pages) > 0
+	})
+	if got := users[0].call(alice, "who__me"); got != "you are alice" || len(users[0].pages) != 1 {
+		t.Errorf("the login that was not removed: %s, %q", got, users[0].pages)
+	}
 	if strings.Contains(errs.String(), "secret-") {
 		t.Errorf("printed: %s", errs)
+	}
+}
+
+// An API that exchanges the tokens of callers can be added to a gateway that runs, and
+// so can the exchange to its file.
+func TestGatewayExchangesAfterAReload(t *testing.T) {
+	own, api := newOAuthServer(t), newAccountAPI(t)
+	api.issuer = own
+	t.Setenv("EXCHANGE_SECRET", "secret-of-the-client")
+	url, _ := servingEntries(t, `"calc":{"builtin":"calc"}`, "--auth-issuer", own.URL)
+	api.resource = url
+	entry := api.entry(t, `{kind: oauth2, grant: exchange, token_url: "BASE/token", client_id: gw, client_secret: "${env:EXCHANGE_SECRET}"}`)
+	configured(t, os.Getenv("TENON_CONFIG_DIR"), `{"mcpServers":{"calc":{"builtin":"calc"},`+entry+`}}`)
+	u := newGatewayUser(t, "alice", url, own.token("alice", url))
+	c := u.dial("2026-07-28")
+	got := ""
+	eventually(t, func() bool {
+		got = u.call(c, "who__me")
+		return got == "you are alice" || !strings.Contains(got, "nknown tool")
+	})
+	if got != "you are alice" {
+		t.Error(got)
+	}
+}
+
+// Processes that share a login refresh it one at a time: a refresh token is for one
+// use.
+func TestProcessesRefreshALoginOneAtATime(t *testing.T) {
+	api := newAccountAPI(t)
+	api.life = 1 // less than the time before its end when a token is renewed: each call refreshes it
+	_, file, _ := strings.Cut(strings.TrimSuffix(api.entry(t, strings.Replace(deviceAuth, ", account: caller", "", 1)), `"}`), "file=")
+	home := t.TempDir()
+	user := newGatewayUser(t, "ada", "", "")
+	var clients []*client.Client
+	for range 3 {
+		cmd := binary(t, "serve", "api", "file="+file)
+		for _, name := range []string{"HOME", "XDG_DATA_HOME", "TENON_CONFIG_DIR"} {
+			set(cmd, name, home)
+		}
+		c, err := client.Dial(t.Context(), &stdio.Command{Cmd: cmd}, &client.Options{ElicitURL: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+			user.pages = append(user.pages, e.URL)
+			return &mcp.ElicitResult{Action: mcp.ActionAccept}, user.open(e.URL)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients = append(clients, c)
+		if len(clients) == 1 {
+			if got := user.call(c, "all"); !strings.Contains(got, "ada ada") {
+				t.Fatal(got)
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() {
+			for range 10 {
+				if got := user.call(c, "all"); !strings.Contains(got, "ada ada") {
+					t.Error(got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := api.granted("refresh_token"); n != 30 || len(user.pages) != 1 {
+		t.Errorf("%d refreshes, and the user was asked to open %q", n, user.pages)
 	}
 }
 

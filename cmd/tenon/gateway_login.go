@@ -58,18 +58,14 @@ type gatewayCredentials struct {
 // log in at.
 // It runs at the start and for each reload.
 func (g *gatewayCredentials) prepare(v *gatewayFlags, entries []config.Server) error {
+	if !g.started { // the gateway reads it when it begins to serve
+		v.keepToken = true // a server, or the file of an API, may exchange it later
+	}
 	for _, e := range entries {
 		switch {
-		case builtin.WrapsAPI(e.Builtin) && !g.started:
-			v.keepToken = true // the file may say that it is exchanged
 		case e.OAuth.NeedsCallerToken() && v.issuer == "":
 			return usagef("server %s exchanges the tokens of callers: serve the gateway with --auth-issuer", e.Name)
-		case e.OAuth.NeedsCallerToken() && !v.keepToken && g.started:
-			return usagef("server %s exchanges the tokens of callers, which this gateway does not keep: start it again", e.Name)
 		case e.OAuth.NeedsCallerToken():
-			if !g.started {
-				v.keepToken = true // the gateway reads it when it begins to serve
-			}
 			g.callers.keepOf(v.issuer)
 		case e.OAuth.OnBehalf():
 			if _, err := g.store()(); err != nil { // to report a wrong key now
@@ -305,7 +301,7 @@ func (g *gatewayCredentials) store() lazyLogins {
 // openAPI opens a builtin server for an API. The tokens of callers who log in there
 // are with the other logins of the gateway's users.
 func (g *gatewayCredentials) openAPI(name string, query url.Values) (connect.Builtin, error) {
-	s, err := builtin.OpenWith(name, query, builtin.Options{CallerTokens: g.store()})
+	s, err := builtin.OpenWith(name, query, builtin.Options{CallerTokens: g.store(), RemoteClients: true})
 	if err != nil {
 		return nil, err
 	}

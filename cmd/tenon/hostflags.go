@@ -282,6 +282,7 @@ func (p *program) workspaceOptions(d *hostFlags, folder string) (o workspace.Opt
 		}
 		return e
 	}
+	o.UsesRoots = builtin.WrapsAPI
 	o.Secrets, o.AuditKey = &p.secrets, p.auditKey()
 	o.Host.System, o.Host.CallIdle = d.system, p.timeout
 	return o, nil

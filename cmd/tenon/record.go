@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/recording"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/wirelog"
+	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
@@ -199,7 +201,9 @@ func (p *program) play(cmd *cobra.Command, args []string, r *recording.Recording
 		return err
 	}
 	p.keepSecret(entry)
-	stream, end, err := connect.Raw(entry, &connect.Options{Builtin: openBuiltin})
+	stream, end, err := connect.Raw(entry, &connect.Options{Builtin: func(name string, query url.Values) (connect.Builtin, error) {
+		return openBuiltinWith(name, query, builtin.Options{RemoteClients: true}) // the folders in a recording may be those of another machine
+	}})
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,14 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-// openBuiltin returns a builtin server for an in-process connection.
+// openBuiltin returns a builtin server for an in-process connection, whose client is
+// this process.
 func openBuiltin(name string, query url.Values) (connect.Builtin, error) {
-	s, err := builtin.Open(name, query)
+	return openBuiltinWith(name, query, builtin.Options{ClientRoots: true})
+}
+
+func openBuiltinWith(name string, query url.Values, o builtin.Options) (connect.Builtin, error) {
+	s, err := builtin.OpenWith(name, query, o)
 	if err != nil {
 		return nil, err // not s: a nil server in an interface is not nil
 	}
@@ -189,7 +194,7 @@ func (v *serving) open(ctx context.Context, name string, query url.Values, share
 	case builtin.HasTasks(name) && (shared != nil || v.tasks != ""):
 		s, closeStore, err = v.openTasks(ctx, name, query, shared)
 	default:
-		s, err = builtin.Open(name, query)
+		s, err = builtin.OpenWith(name, query, builtin.Options{RemoteClients: v.http != ""})
 		err = asUsage(err)
 	}
 	if err != nil {
@@ -229,7 +234,7 @@ func (v *serving) openTasks(ctx context.Context, name string, query url.Values, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := builtin.OpenWith(name, query, builtin.Options{Tasks: store})
+	s, err := builtin.OpenWith(name, query, builtin.Options{Tasks: store, RemoteClients: v.http != ""})
 	if err != nil {
 		store.Close()
 		return nil, nil, usageError{err}

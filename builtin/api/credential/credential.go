@@ -43,8 +43,9 @@ type Options struct {
 	Client *http.Client
 	// Base is the base URL of the API.
 	Base string
-	// Service is the name of the API for messages.
-	Service string
+	// Service is the name of the API for messages, and Name the one in lists of
+	// logins.
+	Service, Name string
 	// Tokens stores the tokens of logins. Nil means files of the user.
 	Tokens tokens.Store
 	// CallerTokens stores the tokens of callers who have accounts of their own.

@@ -65,7 +65,7 @@ func (c *oauth) Account(ctx context.Context, call *mcp.Call) string {
 	if !c.perCaller() {
 		return "server"
 	}
-	key := "caller "
+	key := callerKey
 	if call != nil {
 		key += call.Caller.Principal.Key()
 	}
@@ -111,6 +111,7 @@ func (c *oauth) Ready(ctx context.Context, call *mcp.Call) (Token, error) {
 		return nil, fmt.Errorf("log in to %s: %w", c.opts.Service, errNoCaller)
 	}
 	a := c.account(ctx, call)
+	c.forgetRemoved(ctx, a)
 	t, err := a.get(ctx, func(old *token) (*token, error) { return c.obtain(ctx, call, a, old) })
 	if err != nil {
 		if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
@@ -136,6 +137,7 @@ func (c *oauth) obtain(ctx context.Context, call *mcp.Call, a *account, old *tok
 	if t, err = c.loginUser(ctx, call, a); err != nil {
 		return nil, err
 	}
+	t.API, t.Since = c.opts.Name, time.Now().UTC().Truncate(time.Second)
 	return t, c.save(ctx, a, t)
 }
 
@@ -167,12 +169,24 @@ func (c *oauth) renew(ctx context.Context, a *account, old *token) (*token, erro
 	t, err := c.request(ctx, a.key, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}})
 	if err == nil {
 		t.Refresh = cmp.Or(t.Refresh, old.Refresh)
+		t.API, t.Since = old.API, old.Since
 		return t, c.save(ctx, a, t)
 	}
 	if _, refused := errors.AsType[*tokenError](err); refused {
 		err = nil
 	}
 	return nil, err
+}
+
+// forgetRemoved forgets the token of a caller whose login was removed from the store
+// by another process.
+func (c *oauth) forgetRemoved(ctx context.Context, a *account) {
+	if c.spec.Grant != "code" && c.spec.Grant != "device" || !a.due(time.Now()) {
+		return
+	}
+	if _, err := c.store.Load(ctx, c.prefix+a.key); errors.Is(err, tokens.ErrNotFound) {
+		a.set(nil)
+	}
 }
 
 // same reports whether t is the token old, of which the API may have refused the

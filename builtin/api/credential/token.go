@@ -22,6 +22,10 @@ type token struct {
 	Access  string    `json:"access"`
 	Refresh string    `json:"refresh,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
+
+	// Of a login: the name of the API, and when the user logged in.
+	API   string    `json:"api,omitzero"`
+	Since time.Time `json:"since,omitzero"`
 }
 
 // early is how long before its end a token is renewed.
@@ -140,6 +144,9 @@ func (r *tokenResponse) token(now time.Time) (*token, error) {
 	return t, nil
 }
 
+// lookEvery is how often it is noticed that a login was removed.
+const lookEvery = 2 * time.Second
+
 // A holder keeps the token of one account and obtains it once for concurrent
 // callers.
 type holder struct {
@@ -147,6 +154,7 @@ type holder struct {
 	gate  chan struct{}
 	token *token
 	at    time.Time // when it was obtained
+	seen  time.Time // when its login was last found in the store
 }
 
 func newHolder() *holder { return &holder{gate: make(chan struct{}, 1)} }
@@ -182,7 +190,18 @@ func (h *holder) refused(used Token) bool {
 	case time.Since(h.at) < 5*time.Second:
 		return false
 	}
-	h.token = &token{Refresh: h.token.Refresh}
+	h.token = &token{Refresh: h.token.Refresh, API: h.token.API, Since: h.token.Since}
+	return true
+}
+
+// due reports whether it is time to look whether the login is still in the store.
+func (h *holder) due(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.token == nil || now.Sub(h.at) < lookEvery || now.Sub(h.seen) < lookEvery {
+		return false
+	}
+	h.seen = now
 	return true
 }
 

@@ -36,9 +36,10 @@ type Vars struct {
 	Key     string // $key, the idempotency key
 	Item    any    // $item of a batch
 	Value   string // $value, what the user typed so far
+	Files   any    // $files, the names, sizes and types of the files of the call
 }
 
-var names = []string{"$args", "$lookup", "$prev", "$steps", "$status", "$headers", "$key", "$item", "$value"}
+var names = []string{"$args", "$lookup", "$prev", "$steps", "$status", "$headers", "$key", "$item", "$value", "$files"}
 
 func (v *Vars) get(name string) any {
 	switch name {
@@ -58,6 +59,8 @@ func (v *Vars) get(name string) any {
 		return v.Key
 	case "$item":
 		return v.Item
+	case "$files":
+		return v.Files
 	}
 	return v.Value
 }
@@ -73,7 +76,7 @@ type Query struct {
 }
 
 var (
-	plainPath = regexp.MustCompile(`^(\$(?:args|lookup|prev|headers))?((?:\.[A-Za-z_][A-Za-z0-9_]*)*|\.)$`)
+	plainPath = regexp.MustCompile(`^(\$(?:args|lookup|prev|headers|files))?((?:\.[A-Za-z_][A-Za-z0-9_]*)*|\.)$`)
 	path      = regexp.MustCompile(`^\(?\.[\w.\[\]"@?-]*( *// *\[\])?\)?$`)
 	variable  = regexp.MustCompile(`\$[A-Za-z_][A-Za-z0-9_]*`)
 )

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/auth/tokens"
@@ -100,6 +102,7 @@ func run(ctx context.Context, c api.Config, f *spec.File, t *spec.Test, o *Optio
 		c.Auth = testAuth(f.Auth)
 	}
 	c.Transport = wire
+	c.Files, c.ClientRoots = "", true // the files of the case
 	base, err := c.BaseURL(f)
 	if err == nil {
 		wire.base, err = url.Parse(base)
@@ -115,6 +118,12 @@ func run(ctx context.Context, c api.Config, f *spec.File, t *spec.Test, o *Optio
 	}
 	defer s.Close()
 	call := &caller{test: t}
+	remove, err := call.writeFiles()
+	if err != nil {
+		out.Problems = []string{err.Error()}
+		return out
+	}
+	defer remove()
 	call.run(ctx, s)
 	for _, problem := range call.check(ctx, wire, live) {
 		out.Problems = append(out.Problems, secrets.Known(problem))
@@ -174,6 +183,7 @@ func testAuth(list []spec.Auth) []spec.Auth {
 // A caller makes the call of a case as a client does.
 type caller struct {
 	test  *spec.Test
+	root  string // of its files; empty means that the client has no roots
 	asked []string
 	text  string
 	value json.RawMessage
@@ -184,6 +194,10 @@ func (c *caller) run(ctx context.Context, s mcp.Handler) {
 	o := &client.Options{}
 	if c.test.Confirm != "none" {
 		o.Elicit = c.elicit
+	}
+	if c.root != "" {
+		//lint:ignore SA1019 tools find files there
+		o.Roots = func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: fileURI(c.root)}}, nil }
 	}
 	cl := client.New(s, o)
 	var err error
@@ -200,6 +214,42 @@ func (c *caller) run(ctx context.Context, s mcp.Handler) {
 	if err != nil {
 		c.err = err.Error()
 	}
+}
+
+// writeFiles writes the files of a case into a folder that is a root of the client.
+func (c *caller) writeFiles() (remove func(), err error) {
+	if c.test.Files == nil {
+		return func() {}, nil
+	}
+	if c.root, err = os.MkdirTemp("", "tenon-api-test-"); err != nil {
+		return nil, err
+	}
+	remove = func() { os.RemoveAll(c.root) }
+	root, err := os.OpenRoot(c.root)
+	if err != nil {
+		remove()
+		return nil, err
+	}
+	defer root.Close()
+	for name, content := range c.test.Files {
+		if err = root.MkdirAll(path.Dir(name), 0o700); err == nil {
+			err = root.WriteFile(name, []byte(content), 0o600)
+		}
+		if err != nil {
+			remove()
+			return nil, fmt.Errorf("files: %w", err)
+		}
+	}
+	return remove, nil
+}
+
+// fileURI returns the URI of an absolute path.
+func fileURI(name string) string {
+	name = filepath.ToSlash(name)
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name // a drive
+	}
+	return (&url.URL{Scheme: "file", Path: name}).String()
 }
 
 func (c *caller) elicit(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {

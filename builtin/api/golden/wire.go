@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"slices"
@@ -89,10 +91,47 @@ func (w *wire) compare(a *spec.Answer, r *http.Request, sent []byte) {
 	if a.Sent == nil {
 		return
 	}
+	if fields := formFields(r.Header.Get("Content-Type"), sent); fields != nil {
+		sent = fields
+	}
 	if text, err := expr.Decode(a.Sent); err == nil && expr.Text(text) == string(sent) || same(a.Sent, sent) {
 		return
 	}
 	w.problems = append(w.problems, fmt.Sprintf("%s: expected the body %s, got %s", a.Request, clip(string(a.Sent)), clip(string(sent))))
+}
+
+// formFields returns the fields of a body of multipart/form-data as an object of their
+// contents; a name that is repeated has an array. It returns nil for other bodies.
+func formFields(kind string, sent []byte) []byte {
+	media, params, err := mime.ParseMediaType(kind)
+	if err != nil || media != "multipart/form-data" {
+		return nil
+	}
+	fields := map[string]any{}
+	for r := multipart.NewReader(bytes.NewReader(sent), params["boundary"]); ; {
+		part, err := r.NextPart()
+		if err != nil {
+			break
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			break
+		}
+		name, value := part.FormName(), any(string(content))
+		switch before := fields[name].(type) {
+		case nil:
+			fields[name] = value
+		case []any:
+			fields[name] = append(before, value)
+		default:
+			fields[name] = []any{before, value}
+		}
+	}
+	out, err := expr.Encode(fields)
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // same compares method, path and query; the query in any order and without the

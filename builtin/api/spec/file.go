@@ -86,6 +86,7 @@ type Tool struct {
 	Lookup      *Lookup                    `json:"lookup,omitzero" doc:"A read before everything else, whose result is $lookup"`
 	Confirm     *Confirm                   `json:"confirm,omitzero" doc:"Ask the user before the request"`
 	Idempotency *Idempotency               `json:"idempotency,omitzero" doc:"Send a key, so that repeating the request is safe"`
+	Files       map[string]FileSource      `json:"files,omitzero" doc:"Files that the tool uploads, by name; $files.NAME has the name, size and type of one"`
 	Request     Request                    `json:"request"`
 	Then        []Then                     `json:"then,omitzero" doc:"At most three follow-up requests" schema:"maxItems=3"`
 	Paginate    *Paginate                  `json:"paginate,omitzero"`
@@ -120,13 +121,20 @@ type Request struct {
 	Raw       *Part                      `json:"raw,omitzero" doc:"A body of any type"`
 }
 
+// A FileSource says which file a tool uploads.
+type FileSource struct {
+	From string `json:"from" doc:"A template of a path or a file: URI below the folder of the setting files or a root of the client, or of the URI of a resource of this server; null means no file, an array several" schema:"minLength=1"`
+	Max  Size   `json:"max,omitzero" doc:"The maximum size of all files of this name; 64MiB if absent"`
+}
+
 // A Part is a body or a part of one: text, base64 or the content of a file.
 type Part struct {
 	Text   string `json:"text,omitzero" doc:"A template of the text"`
 	Base64 string `json:"base64,omitzero" doc:"A template of the content in base64"`
-	Path   string `json:"path,omitzero" doc:"A template of the path of a file below the folder of the setting files"`
-	Name   string `json:"name,omitzero" doc:"A template of the file name"`
-	Type   string `json:"type,omitzero" doc:"The content type"`
+	Path   string `json:"path,omitzero" doc:"A template of the path of a file below the folder of the setting files or a root of the client"`
+	File   string `json:"file,omitzero" doc:"The name of one of the files of the tool"`
+	Name   string `json:"name,omitzero" doc:"A template of the file name; that of the file if absent"`
+	Type   string `json:"type,omitzero" doc:"A template of the content type; that of the resource if absent"`
 }
 
 // A Lookup is a request that only reads.
@@ -215,8 +223,9 @@ type Output struct {
 
 // Cache says how long responses are reused.
 type Cache struct {
-	TTL  time.Duration `json:"ttl,omitzero" doc:"How long a response is used again without a request"`
-	ETag *bool         `json:"etag,omitzero" doc:"Ask whether a response has changed (ETag); true if absent"`
+	TTL   time.Duration `json:"ttl,omitzero" doc:"How long a response is used again without a request; clients are told so of resources"`
+	Scope string        `json:"scope,omitzero" doc:"private: for the account that requested it, the default; public: for every caller, because the response is the same for all" schema:"enum=private|public"`
+	ETag  *bool         `json:"etag,omitzero" doc:"Ask whether a response has changed (ETag); true if absent"`
 }
 
 // Task polls for the result of long work.
@@ -300,16 +309,17 @@ type Profile struct {
 
 // A Test is a case of tenon api test.
 type Test struct {
-	Name     string          `json:"name" schema:"minLength=1"`
-	Tool     string          `json:"tool,omitzero"`
-	Resource string          `json:"resource,omitzero" doc:"The URI of a resource"`
-	Prompt   string          `json:"prompt,omitzero"`
-	Complete *CompleteTest   `json:"complete,omitzero"`
-	Args     json.RawMessage `json:"args,omitzero" doc:"The arguments, an object"`
-	Answers  []Answer        `json:"answers,omitzero" doc:"What the API answers, in this order"`
-	Confirm  string          `json:"confirm,omitzero" doc:"What the user answers; accept if absent" schema:"enum=accept|decline|none"`
-	Expect   Expect          `json:"expect"`
-	Live     *bool           `json:"live,omitzero" doc:"Whether the case runs with --base; true if absent"`
+	Name     string            `json:"name" schema:"minLength=1"`
+	Tool     string            `json:"tool,omitzero"`
+	Resource string            `json:"resource,omitzero" doc:"The URI of a resource"`
+	Prompt   string            `json:"prompt,omitzero"`
+	Complete *CompleteTest     `json:"complete,omitzero"`
+	Args     json.RawMessage   `json:"args,omitzero" doc:"The arguments, an object"`
+	Answers  []Answer          `json:"answers,omitzero" doc:"What the API answers, in this order"`
+	Files    map[string]string `json:"files,omitzero" doc:"Files in a folder that is a root of the client: their contents by name"`
+	Confirm  string            `json:"confirm,omitzero" doc:"What the user answers; accept if absent" schema:"enum=accept|decline|none"`
+	Expect   Expect            `json:"expect"`
+	Live     *bool             `json:"live,omitzero" doc:"Whether the case runs with --base; true if absent"`
 }
 
 // A CompleteTest completes an argument.
@@ -325,7 +335,7 @@ type CompleteTest struct {
 type Answer struct {
 	Request string            `json:"request" doc:"The method, path and query that must be requested"`
 	Headers map[string]string `json:"headers,omitzero" doc:"Headers that must be sent"`
-	Sent    json.RawMessage   `json:"sent,omitzero" doc:"The body that must be sent"`
+	Sent    json.RawMessage   `json:"sent,omitzero" doc:"The body that must be sent; of multipart/form-data an object with the fields"`
 	Status  int               `json:"status,omitzero" doc:"200 if absent" schema:"minimum=100,maximum=599"`
 	Reply   map[string]string `json:"reply,omitzero" doc:"Headers of the answer"`
 	Body    json.RawMessage   `json:"body,omitzero" doc:"JSON, or a text"`

@@ -74,7 +74,10 @@ func shortForm(name string, sub any, siblings map[string]any) any {
 			map[string]any{"type": "object", "properties": map[string]any{"required": map[string]any{"type": "boolean"}}},
 			map[string]any{"type": "string", "pattern": `^(\$.+|string|integer|number|boolean|array|object)$`},
 		}}
-	case name == "multipart" && s["type"] == "object":
+	case (name == "multipart" || name == "files") && s["type"] == "object":
+		if of, _ := s["additionalProperties"].(map[string]any); of["type"] != "object" {
+			break // the files of a case
+		}
 		s["additionalProperties"] = map[string]any{"anyOf": []any{map[string]any{"type": "string"}, s["additionalProperties"]}}
 	}
 	return s

@@ -14,6 +14,7 @@ import (
 //	status              one number instead of an array
 //	params              $name of a shared parameter, or the name of a type
 //	multipart           a text instead of an object with the member text
+//	files of a tool     a text instead of an object with the member from
 //	text of a prompt    instead of messages
 func normalize(root *node) []Problem {
 	n := &normalizer{shared: root.get("params")}
@@ -82,6 +83,21 @@ func (n *normalizer) tool(name string, t *node) {
 		}
 	}
 	n.params(Path("tools", name)+".params", t.get("params"), true)
+	wrap(t.get("files"), "from")
+}
+
+// wrap makes objects with one member of the members of an object that are texts.
+func wrap(in *node, member string) {
+	if in == nil || in.kind != object {
+		return
+	}
+	for i, one := range in.items {
+		if one.kind == text {
+			o := &node{kind: object, line: one.line, col: one.col}
+			o.set(member, one)
+			in.items[i] = o
+		}
+	}
 }
 
 func (n *normalizer) prompt(_ string, p *node) {
@@ -132,17 +148,7 @@ func (n *normalizer) request(in *node) {
 		}
 		in.set("request", o)
 	case r.kind == object:
-		parts := r.get("multipart")
-		if parts == nil || parts.kind != object {
-			return
-		}
-		for i, part := range parts.items {
-			if part.kind == text {
-				o := &node{kind: object, line: part.line, col: part.col}
-				o.set("text", part)
-				parts.items[i] = o
-			}
-		}
+		wrap(r.get("multipart"), "text")
 	}
 }
 

@@ -15,6 +15,9 @@ type Cache struct {
 	TTL  time.Duration // 0 means that it is requested again
 	ETag bool          // ask whether it has changed
 	Any  bool          // also for methods other than GET, which only read here
+	// Shared uses a response for all accounts, because it is the same for all. A
+	// response with Cache-Control: private is not shared.
+	Shared bool
 }
 
 // Bounds of the cache.
@@ -48,12 +51,16 @@ func (e *entry) response() *Response {
 }
 
 // lookup returns the key of a request, or "", and the response that is kept for
-// it, or nil. Responses belong to one account.
+// it, or nil. Responses belong to one account, unless they are shared.
 func (c *cache) lookup(r *Request, account string) (string, *entry) {
 	if r.Method != http.MethodGet && (!r.Cache.Any || r.Cache.TTL == 0) || r.Cache.TTL == 0 && !r.Cache.ETag {
 		return "", nil
 	}
-	key := strings.Join([]string{account, r.Method, r.URL.String(), string(r.Body)}, "\x00")
+	owner := "account " + account
+	if r.Cache.Shared {
+		owner = "everyone"
+	}
+	key := strings.Join([]string{owner, r.Method, r.URL.String(), string(r.Body)}, "\x00")
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		key += "\x00" + name + ":" + strings.Join(r.Header[name], ",")
 	}
@@ -69,7 +76,8 @@ func (c *cache) lookup(r *Request, account string) (string, *entry) {
 
 // store keeps a response if it may be used again.
 func (c *cache) store(key string, r *Request, res *Response) {
-	if key == "" || res.Status != http.StatusOK || strings.Contains(res.Header.Get("Cache-Control"), "no-store") {
+	control := strings.ToLower(strings.Join(res.Header.Values("Cache-Control"), ","))
+	if key == "" || res.Status != http.StatusOK || strings.Contains(control, "no-store") || r.Cache.Shared && strings.Contains(control, "private") {
 		return
 	}
 	e := &entry{key: key, res: *res}

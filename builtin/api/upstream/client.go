@@ -85,6 +85,8 @@ type Response struct {
 	Header http.Header
 	Body   []byte
 	URL    *url.URL // after redirects
+
+	authorized bool // the request had the credential
 }
 
 const (
@@ -223,7 +225,7 @@ func (c *Client) attempt(ctx context.Context, call *mcp.Call, r *Request, cached
 			return nil, err
 		}
 		res, err := c.send(ctx, t, r, cached)
-		if err != nil || !first || res.Status != http.StatusUnauthorized || !c.Trusted(res.URL) || !c.Credential.Refused(ctx, call, t) {
+		if err != nil || !first || res.Status != http.StatusUnauthorized || !res.authorized || !c.Credential.Refused(ctx, call, t) {
 			return res, err
 		}
 	}
@@ -264,6 +266,9 @@ func (c *Client) follow(ctx context.Context, t credential.Token, r *Request, cac
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			return nil, &Error{Service: c.o.Service, Text: fmt.Sprintf("redirect of a %s refused: use the new address %s in the file", r.Method, next.Path), Sent: processed(res.Status)}
 		}
+		if !c.Trusted(target) {
+			t = nil // also if the request began at the base
+		}
 		target = next
 	}
 	return nil, &Error{Service: c.o.Service, Text: fmt.Sprintf("more than %d redirects", maxRedirects)}
@@ -296,7 +301,8 @@ func (c *Client) exchange(ctx context.Context, t credential.Token, r *Request, t
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "tenon/"+version.String())
 	}
-	if t != nil && c.Trusted(target) {
+	authorized := t != nil && c.Trusted(target)
+	if authorized {
 		t.Apply(req)
 	} else {
 		for _, name := range c.o.SecretHeaders {
@@ -325,7 +331,7 @@ func (c *Client) exchange(ctx context.Context, t credential.Token, r *Request, t
 	case err != nil:
 		return nil, c.failed(ctx, err, true)
 	}
-	return &Response{Status: res.StatusCode, Header: res.Header, Body: body, URL: target}, nil
+	return &Response{Status: res.StatusCode, Header: res.Header, Body: body, URL: target, authorized: authorized}, nil
 }
 
 func cloneURL(u *url.URL) *url.URL {
