@@ -92,6 +92,9 @@ func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *To
 
 // approve returns nil if a call is permitted, and else the result for the model.
 func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (refused *llm.ToolResult) {
+	if err := ctx.Err(); err != nil { // the user is not asked any more
+		return s.refusal(ctx, call, false, err)
+	}
 	for {
 		ok, err := s.host.allowed(ctx, s.ID, e, call)
 		if ok {
@@ -110,7 +113,7 @@ func (s *Session) refusal(ctx context.Context, call *ToolCall, ok bool, err erro
 	var r llm.ToolResult
 	switch {
 	case err != nil:
-		r = s.failCall(call, CallCancelled, "the turn was stopped", cancelledText(ctx))
+		r = s.failCall(call, CallCancelled, cancelledProblem(false), cancelledText(ctx, false))
 	case !ok:
 		s.audit(call, "denied", "", 0)
 		r = s.failCall(call, CallDenied, "", denied(call))
@@ -123,11 +126,12 @@ func (s *Session) refusal(ctx context.Context, call *ToolCall, ok bool, err erro
 // perform makes a permitted call.
 func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
 	if ctx.Err() != nil {
-		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was not made: the turn was stopped.")
+		return s.failCall(call, CallCancelled, cancelledProblem(false), cancelledText(ctx, false))
 	}
 	if err := s.audit(call, "call", "", 0); err != nil {
 		return s.failCall(call, CallFailed, "not made: cannot write the audit log: "+err.Error(), "The call was not made: the host cannot write its audit log.")
 	}
+	call.made = &llm.Made{Server: call.Server, Tool: s.host.safe(call.Tool), ReadOnly: e.tool.Annotations.ReadOnly(), About: s.host.aboutCall(call.Arguments)}
 	s.starting(call)
 	began := time.Now()
 	call.Phase, call.Sent = CallRunning, began
@@ -179,7 +183,7 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.ToolResult {
 	if ctx.Err() != nil {
 		s.audit(call, "result", "cancelled", 0)
-		return s.failCall(call, CallCancelled, "the turn was stopped", cancelledText(ctx))
+		return s.failCall(call, CallCancelled, cancelledProblem(true), cancelledText(ctx, true))
 	}
 	if errors.Is(err, tasks.ErrCancelled) {
 		s.audit(call, "result", "cancelled", 0)
@@ -217,7 +221,7 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 	s.source(e.server.name)
 	given := s.shape(info, e.server.name, e.tool.Name, r)
 	call.Handle = given.handle
-	result := llm.ToolResult{CallID: call.ID, Parts: append(s.host.changedNote(call), given.parts...), IsError: r.IsError}
+	result := llm.ToolResult{CallID: call.ID, Parts: append(s.host.changedNote(call), given.parts...), IsError: r.IsError, Made: call.made}
 	if r.IsError {
 		result.Outcome = "failed"
 	}
@@ -228,7 +232,7 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 
 // failCall ends a call that has no result.
 func (s *Session) failCall(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
-	result := llm.ToolResult{CallID: call.ID, Parts: append(s.host.changedNote(call), llm.Text(text)), IsError: true}
+	result := llm.ToolResult{CallID: call.ID, Parts: append(s.host.changedNote(call), llm.Text(text)), IsError: true, Made: call.made}
 	call.Phase, call.Problem, call.ForModel = phase, problem, llm.Results(result).Text()
 	s.host.emitCall(s.ID, call)
 	outcome := string(phase) // denied or cancelled

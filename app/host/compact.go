@@ -48,7 +48,7 @@ func (s *Session) compact(ctx context.Context, model llm.Model, refused error) e
 	s.mu.Lock()
 	s.talk.set(end, head)
 	s.talk.drop(func(r Row) bool { return r.Seq < end })
-	s.saved.Marks = slices.Clone(s.saved.Marks)
+	s.saved.Marks, s.saved.Undone = slices.Clone(s.saved.Marks), nil
 	for i := range s.saved.Marks {
 		if s.saved.Marks[i].Row <= end {
 			s.saved.Marks[i] = TurnMark{Row: -1}

@@ -15,6 +15,9 @@ type EventKind string
 // The kinds of events. User interfaces show events and nothing else of the host.
 const (
 	EventTurn     EventKind = "turn"     // a turn began: Text is the user's message
+	EventQueue    EventKind = "queue"    // the messages that wait have changed: Queue has all of them
+	EventMessage  EventKind = "message"  // a message that waited became part of the running turn: Text
+	EventStopped  EventKind = "stopped"  // the user stopped the running step: what arrived of it stays, and its calls are cancelled: Step
 	EventInit     EventKind = "init"     // what the session works with, before its first request to the model: Init
 	EventStep     EventKind = "step"     // a request to the model, or the calls of its answer, has reached another state: Step
 	EventRetract  EventKind = "retract"  // the text and thinking of the running step do not count, because of Text; the request is sent again: Step
@@ -56,6 +59,7 @@ type Event struct {
 	Init    *Init       `json:"init,omitzero"`
 	Step    *Step       `json:"step,omitzero"`
 	Result  *TurnResult `json:"result,omitzero"`
+	Queue   []Queued    `json:"queue,omitzero"` // empty if nothing waits any more
 }
 
 // An Init says what a session works with.
@@ -113,7 +117,7 @@ const (
 	CallDone      CallPhase = "done"      // has a Result that is not an error
 	CallFailed    CallPhase = "failed"    // Result is an error, or Problem says why there is none
 	CallDenied    CallPhase = "denied"    // by a rule or the user
-	CallCancelled CallPhase = "cancelled" // the turn was stopped
+	CallCancelled CallPhase = "cancelled" // the turn or its step was stopped
 )
 
 // A ToolCall is a tool call and its state. Each event has a copy.
@@ -147,6 +151,7 @@ type ToolCall struct {
 	Handle   string              `json:"handle,omitzero"`     // of the whole result, if the model got a part
 	Duration Millis              `json:"tookMs,omitzero"`
 
+	made   *llm.Made // set when it was sent to the server
 	reason string    // why the user denied it, for the model
 	broken bool      // there is no result, and the arguments are not the reason
 	seen   *seenEdit // the change of a file that the user allowed

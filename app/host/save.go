@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -22,6 +23,11 @@ func (s *Session) fill(saved *Saved) {
 func (s *Session) replace(saved *Saved) {
 	s.saved, s.talk, s.handles = *saved, newConversation(saved.Rows), newHandles()
 	s.saved.Rows, s.saved.Handles = nil, nil
+	for _, turn := range s.saved.Undone {
+		for _, r := range turn.Rows { // their numbers are not used again
+			s.talk.next = max(s.talk.next, r.Seq+1)
+		}
+	}
 	if s.saved.Marks == nil {
 		s.saved.Marks = marksOf(saved.Rows)
 	}
@@ -132,6 +138,12 @@ func (s *Session) recover(started map[string]string, tasks []savedTask) {
 			return "The host ended while this call was running. Whether it has done something is not known: check before you make it again."
 		}
 		return "The call was not made: the host ended before."
+	}, func(c llm.ToolCall) *llm.Made {
+		server, tool, sent := strings.Cut(started[c.ID], "/")
+		if !sent {
+			return nil
+		}
+		return &llm.Made{Server: server, Tool: tool, About: s.host.aboutCall(c.Arguments)}
 	})
 	for _, id := range slices.Sorted(maps.Keys(started)) {
 		if goesOn[id] == "" {
@@ -156,6 +168,7 @@ func (h *Host) CopySession(id string) (*Session, error) {
 	from.fill(saved)
 	from.asCopy()
 	started := from.saved.Started
+	from.saved.Queued = nil // the original sends them
 	s := h.newSession(from.saved, from.talk, from.handles)
 	s.recover(started, nil)
 	s.save()
@@ -232,7 +245,7 @@ func (s *Session) save() {
 func (s *Session) isEmpty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.isNew && s.saved.Title == "" && len(s.talk.rows) == 0
+	return s.isNew && s.saved.Title == "" && len(s.talk.rows) == 0 && len(s.saved.Queued) == 0
 }
 
 // unsave removes a session from the store whose only message was not sent.
@@ -266,6 +279,11 @@ func (s *Session) update() *Update {
 	for i := range u.Marks {
 		u.Marks[i].Text = s.host.redact(u.Marks[i].Text)
 	}
+	u.Queued = s.queued()
+	for i := range u.Queued {
+		u.Queued[i].Typed, u.Queued[i].Data = s.host.redact(u.Queued[i].Typed), s.host.redact(u.Queued[i].Data)
+	}
+	u.Undone = s.host.storedTurns(u.Undone)
 	u.Rows, u.Drop = s.talk.changes()
 	u.Title = s.host.redact(u.Title)
 	for i, r := range u.Rows {

@@ -199,7 +199,7 @@ func TestUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if text, err := s.Undo(); text != "second" || err != nil {
+	if text, err := undo(s); text != "second" || err != nil {
 		t.Errorf("undid %q, %v", text, err)
 	}
 	if n := len(b.store.saved[s.ID].Rows); n != 2 {
@@ -216,4 +216,12 @@ func TestUndo(t *testing.T) {
 	if _, err := s.Undo(); err == nil {
 		t.Error("nothing was undone")
 	}
+}
+
+func undo(s *Session) (text string, err error) {
+	u, err := s.Undo()
+	if err != nil {
+		return "", err
+	}
+	return u.Text, nil
 }

@@ -16,11 +16,11 @@ import (
 type Input struct {
 	// Typed is text that the user typed: @server:uri and /server:prompt are
 	// resolved.
-	Typed string
+	Typed string `json:"typed,omitzero"`
 
 	// Data is added below Typed, such as text from a pipe. Nothing in it is
 	// resolved.
-	Data string
+	Data string `json:"data,omitzero"`
 }
 
 // SendOptions configure a turn. Nil means no limits besides Options.MaxSteps.
@@ -130,6 +130,11 @@ func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 
 // SendInput is Send with options. The result is not nil.
 func (s *Session) SendInput(ctx context.Context, in Input, o *SendOptions) (*TurnResult, error) {
+	return s.sendInput(ctx, in, "", o)
+}
+
+// sendInput sends a message; queued is its ID if it is the first of the queue.
+func (s *Session) sendInput(ctx context.Context, in Input, queued string, o *SendOptions) (*TurnResult, error) {
 	t := &turn{session: s, model: s.host.Model(), began: time.Now(), before: s.Summary().Usage, failing: map[string]bool{}}
 	if o != nil {
 		t.opts = *o
@@ -142,19 +147,22 @@ func (s *Session) SendInput(ctx context.Context, in Input, o *SendOptions) (*Tur
 		s.host.emit(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
 		return t.end("error", err), &UnsentError{err}
 	}
+	if queued != "" && !s.isFirst(queued) { // the user took it back
+		return t.end("error", ErrNothingQueued), &UnsentError{ErrNothingQueued}
+	}
 	s.takeDelivered()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.setEnd("", nil)
 	s.mu.Lock()
-	s.stop = cancel
+	s.stop, s.stopSet = cancel, false
 	t.before = s.saved.Usage
 	s.mu.Unlock()
 	s.host.emit(Event{Kind: EventTurn, Session: s.ID, Text: below(in.Typed, in.Data)})
 	var stop string
 	err := recovering(func() (err error) {
 		stop = "error" // unless the turn ends normally
-		stop, err = t.send(ctx, in)
+		stop, err = t.send(ctx, in, queued)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -163,7 +171,7 @@ func (s *Session) SendInput(ctx context.Context, in Input, o *SendOptions) (*Tur
 	if err != nil && stop != "cancelled" {
 		s.host.emit(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
 	}
-	s.closeCalls(func(llm.ToolCall) string { return unmade(ctx) })
+	s.closeCalls(func(c llm.ToolCall) string { return s.unmade(ctx, c) }, func(llm.ToolCall) *llm.Made { return nil })
 	s.setEnd(stop, err)
 	s.save()
 	s.mu.Lock()
@@ -186,38 +194,78 @@ func endedBy(ctx context.Context) (stop string, err error) {
 	return "cancelled", ctx.Err()
 }
 
+// stoppedByUser reports whether the user stopped the turn or the step of ctx.
+func stoppedByUser(ctx context.Context) bool {
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), ErrLeaving) {
+		return false
+	}
+	stop, _ := endedBy(ctx)
+	return stop == "cancelled"
+}
+
 // unmade is the text for the model about a call that has no result when its turn
 // has ended.
-func unmade(ctx context.Context) string {
+func (s *Session) unmade(ctx context.Context, c llm.ToolCall) string {
 	if ctx.Err() == nil {
 		return "The call was not made: the turn failed before."
 	}
-	return cancelledText(ctx)
+	return cancelledText(ctx, s.saved.Started[c.ID] != "")
 }
 
+// effectUnknown tells the model about a call that was sent and has no result.
+const effectUnknown = " Whether it has done something is not known: check before you make it again."
+
 // cancelledText is the text for the model about a call that ended with the context
-// of its turn.
-func cancelledText(ctx context.Context) string {
+// of its turn or step. Sent reports whether the server may have got it.
+func cancelledText(ctx context.Context, sent bool) string {
+	why := "by the person"
 	switch stop, _ := endedBy(ctx); {
 	case errors.Is(context.Cause(ctx), ErrLeaving):
-		return "The call was cancelled: the host ended."
+		why = "the host ended"
 	case stop != "cancelled":
-		return "The call was cancelled: the time limit was reached."
+		why = "the time limit was reached"
 	}
-	return "The call was cancelled by the person."
+	switch {
+	case !sent && why == "by the person":
+		return "The call was not made: the person stopped it before."
+	case !sent:
+		return "The call was not made: " + why + " before."
+	case why == "by the person":
+		return "The call was cancelled by the person." + effectUnknown
+	}
+	return "The call was cancelled: " + why + "." + effectUnknown
+}
+
+// cancelledProblem is cancelledText for the user.
+func cancelledProblem(sent bool) string {
+	if sent {
+		return "Stopped. It may have taken effect."
+	}
+	return "Stopped before the call was made."
 }
 
 // send adds the message of the user to the conversation and runs the turn.
-func (t *turn) send(ctx context.Context, in Input) (string, error) {
+func (t *turn) send(ctx context.Context, in Input, queued string) (string, error) {
 	s := t.session
 	if t.model == nil {
 		return "error", &UnsentError{ErrNoModel}
 	}
-	unsent := s.addInput(below(in.Typed, in.Data))
-	said, err := s.input(ctx, t.model.Info(), in.Typed, in.Data)
+	unsent := s.addInput(below(in.Typed, in.Data), queued)
+	if queued != "" {
+		s.emitQueue()
+	}
+	step, end := s.beginStep(ctx)
+	said, err := s.input(step, t.model.Info(), in.Typed, in.Data)
+	end()
 	if err != nil {
-		unsent()
+		unsent(err)
+		if stepStopped(step) {
+			return "cancelled", &UnsentError{errStopped}
+		}
 		return "error", &UnsentError{err}
+	}
+	if stepStopped(step) {
+		s.StopStep() // the first step
 	}
 	said[0].Parts = append(said[0].Parts, s.takeNotes()...)
 	s.resolved(said, in.Typed)
@@ -226,27 +274,52 @@ func (t *turn) send(ctx context.Context, in Input) (string, error) {
 }
 
 // addInput adds a message of the user before it is resolved, so that it is not
-// lost, and begins a turn. It returns a function that removes it.
-func (s *Session) addInput(text string) (remove func()) {
+// lost, and begins a turn. If the message is queued, it leaves the queue at the
+// same time. It returns a function that removes the message; a queued one then
+// waits again, with the error as its problem.
+func (s *Session) addInput(text, queued string) (remove func(error)) {
 	if strings.TrimSpace(text) == "" {
-		return func() {}
+		return func(error) {}
 	}
 	s.mu.Lock()
-	title, isNew := s.saved.Title, s.isNew && len(s.talk.rows) == 0
+	before, undone, isNew := s.saved.Title, s.saved.Undone, s.isNew && len(s.talk.rows) == 0
+	waiting := s.queued()
+	if queued != "" {
+		s.setQueue(waiting[1:])
+	}
+	if before == "" {
+		s.saved.Title = title(text)
+	}
+	row := s.talk.add(llm.User(text))
+	s.saved.Marks = append(s.saved.Marks, TurnMark{Row: row})
+	s.saved.Undone, s.saved.Changed = nil, time.Now()
 	s.mu.Unlock()
-	row := s.add(llm.User(text))
-	s.mark(row, "")
 	s.save()
-	return func() {
+	return func(err error) {
 		s.mu.Lock()
-		s.saved.Title = title
+		s.saved.Title, s.saved.Undone = before, undone
 		s.saved.Marks = s.saved.Marks[:len(s.saved.Marks)-1]
 		s.talk.drop(func(r Row) bool { return r.Seq == row })
+		if queued != "" {
+			waiting[0].Problem = err.Error()
+			s.setQueue(append(waiting[:1:1], s.saved.Queued...))
+			isNew = false
+		}
 		s.mu.Unlock()
+		if queued != "" {
+			s.emitQueue()
+		}
 		if isNew {
 			s.unsave()
 		}
 	}
+}
+
+// isFirst reports whether the queue begins with a message.
+func (s *Session) isFirst(queued string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.saved.Queued) > 0 && s.saved.Queued[0].ID == queued
 }
 
 // resolved replaces the message of the user by what it stands for.

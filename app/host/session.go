@@ -44,8 +44,10 @@ type Session struct {
 	last    *llm.Request
 	calls   int
 	stop    context.CancelFunc
-	notes   []viewNote    // what views tell the model with the next message of the user
-	inbox   []llm.Message // results of tasks, to be added between turns or requests
+	stopNow context.CancelCauseFunc // stops the running step; nil between steps
+	stopSet bool                    // the next step is stopped when it begins
+	notes   []viewNote              // what views tell the model with the next message of the user
+	inbox   []llm.Message           // results of tasks, to be added between turns or requests
 }
 
 // NewSession starts a conversation.
@@ -144,14 +146,54 @@ func (s *Session) Stop() {
 	}
 }
 
+// errStopped is the cause of the end of a step that the user stopped.
+var errStopped = errors.New("stopped by the user")
+
+// StopStep stops the running step of the turn: the request to the model, whose
+// text so far stays in the conversation, or the calls, which are cancelled at
+// their servers. If messages wait, the turn goes on with them, else it ends with
+// the stop reason cancelled. It returns false if no turn runs.
+func (s *Session) StopStep() bool {
+	s.mu.Lock()
+	stop, running := s.stopNow, s.stop != nil
+	s.stopSet = running && stop == nil
+	s.mu.Unlock()
+	if stop != nil {
+		stop(errStopped)
+	}
+	return running
+}
+
+// beginStep returns the context of a step, which StopStep ends, and a function
+// that ends the step.
+func (s *Session) beginStep(ctx context.Context) (step context.Context, end func()) {
+	step, stop := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	s.stopNow = stop
+	if s.stopSet {
+		stop(errStopped)
+		s.stopSet = false
+	}
+	s.mu.Unlock()
+	return step, func() {
+		s.mu.Lock()
+		s.stopNow = nil
+		s.mu.Unlock()
+		stop(nil)
+	}
+}
+
+// stepStopped reports whether the user stopped a step.
+func stepStopped(step context.Context) bool { return context.Cause(step) == errStopped }
+
 // closeCalls adds a result to each call of the last answer that has none, since
 // providers refuse a conversation with open calls.
-func (s *Session) closeCalls(why func(llm.ToolCall) string) {
+func (s *Session) closeCalls(why func(llm.ToolCall) string, made func(llm.ToolCall) *llm.Made) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.talk.open() {
 		r := llm.TextResult(c.ID, why(c))
-		r.IsError, r.Outcome = true, string(CallCancelled)
+		r.IsError, r.Outcome, r.Made = true, string(CallCancelled), made(c)
 		s.talk.add(llm.Results(r))
 	}
 	s.saved.Started = nil
@@ -179,12 +221,26 @@ func title(text string) string {
 func (s *Session) messages() []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.talk.messages()
+	all := withStopNotes(s.talk.messages())
 	if n := len(all); n > 0 { // the messages before the last are sent again
 		last := all[n-1]
 		last.Parts = slices.Clone(last.Parts)
 		last.Parts[len(last.Parts)-1].CacheMark = true
 		all[n-1] = last
+	}
+	return all
+}
+
+// stopNote tells the model, in the message after it, about an answer that the user
+// stopped.
+const stopNote = "[The person stopped your answer above before it was complete.]"
+
+// withStopNotes adds stopNote after each stopped answer.
+func withStopNotes(all []llm.Message) []llm.Message {
+	for i := 1; i < len(all); i++ {
+		if all[i-1].Stopped && all[i].Role == llm.RoleUser {
+			all[i].Parts = append([]llm.Part{llm.Text(stopNote)}, all[i].Parts...)
+		}
 	}
 	return all
 }

@@ -52,6 +52,12 @@ type Saved struct {
 	// Marks are the turns of the user, oldest first.
 	Marks []TurnMark `json:"marks,omitzero"`
 
+	// Queued are the messages that wait.
+	Queued []Queued `json:"queued,omitzero"`
+
+	// Undone are the turns that Undo removed since the last message, latest last.
+	Undone []UndoneTurn `json:"undone,omitzero"`
+
 	// Skills are the skills that the model has loaded, as they were then.
 	Skills []SavedSkill `json:"skills,omitzero"`
 
@@ -83,8 +89,8 @@ type SavedSkill struct {
 // A Row is one message of a conversation, or one result of a message that has
 // several. Seq orders rows and never changes.
 type Row struct {
-	Seq     int64
-	Message llm.Message
+	Seq     int64       `json:"seq"`
+	Message llm.Message `json:"message"`
 }
 
 // An Update has the changes of a session since it was saved: all fields of Saved,

@@ -133,7 +133,7 @@ func (s *Session) follow(ctx context.Context, info llm.Info, e *toolEntry, call 
 	defer t.mu.Unlock()
 	*call = t.call
 	if t.inBackground() {
-		return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(backgroundText(state.ID))}}
+		return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(backgroundText(state.ID))}, Made: call.made}
 	}
 	return t.result
 }
@@ -272,7 +272,7 @@ func (t *task) end(turn context.Context, r *mcp.CallToolResult, err error) {
 	background := t.inBackground()
 	t.mu.Unlock()
 	defer s.host.forgetSampling(t.entry.server.name, inSession{s.ID, call.ID})
-	result := llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(backgroundText(call.Task.ID))}}
+	result := llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(backgroundText(call.Task.ID))}, Made: call.made}
 	goesOn := err != nil && s.host.ctx.Err() != nil && (background || turn.Err() == nil)
 	if background {
 		turn = context.Background()

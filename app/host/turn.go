@@ -13,7 +13,7 @@ import (
 )
 
 // run sends requests to the model and makes the calls that it requests, until it
-// requests none.
+// requests none. Messages that wait are added between the steps.
 func (t *turn) run(ctx context.Context) (stop string, err error) {
 	s := t.session
 	ctx = withTurnAnswers(ctx)
@@ -22,41 +22,63 @@ func (t *turn) run(ctx context.Context) (stop string, err error) {
 		if err := t.moreSteps(); err != nil {
 			return err.Stop, err
 		}
-		s.takeDelivered()
-		cat := s.host.catalog(ctx, t.model.Info())
-		t.announce(cat)
-		a, err := t.request(ctx, cat, !tries.withoutMedia)
-		if err != nil {
-			if again, err := t.recover(ctx, &tries, a, err); err != nil {
-				return t.failed(a, err)
-			} else if again {
-				continue
+		step, end := s.beginStep(ctx)
+		over, stop, err := t.oneStep(step, &tries)
+		end()
+		if stepStopped(step) && ctx.Err() == nil && (!over || err != nil) {
+			s.host.emit(Event{Kind: EventStopped, Session: s.ID, Step: &Step{N: max(t.result.Steps, 1), State: t.state}})
+			if !s.NextQueued() {
+				return "cancelled", errStopped
 			}
-			return t.failed(a, err)
-		}
-		if tries.withoutMedia {
-			s.dropMedia()
-		}
-		tries = attempts{}
-		t.result.Steps++
-		s.add(*a.message)
-		calls := a.message.Calls()
-		if len(calls) == 0 {
-			if again, stop, err := t.noCalls(a); !again {
-				return stop, err
-			}
+			tries = attempts{}
 			continue
 		}
-		s.save()
-		t.step(Step{State: StepCalling})
-		t.runAll(ctx, cat, calls)
-		if ctx.Err() != nil {
-			return "cancelled", ctx.Err()
-		}
-		if over, stop, err := t.formed(); over {
+		if over {
 			return stop, err
 		}
 	}
+}
+
+// oneStep sends a request and makes the calls of the answer. It reports whether
+// the turn is over.
+func (t *turn) oneStep(ctx context.Context, tries *attempts) (over bool, stop string, err error) {
+	s := t.session
+	if err := ctx.Err(); err != nil {
+		return true, "cancelled", err
+	}
+	s.takeDelivered()
+	t.takeQueued(ctx)
+	cat := s.host.catalog(ctx, t.model.Info())
+	t.announce(cat)
+	a, err := t.request(ctx, cat, !tries.withoutMedia)
+	if err != nil {
+		again, failed := t.recover(ctx, tries, a, err)
+		if failed != nil {
+			err = failed
+		} else if again {
+			return false, "", nil
+		}
+		stop, err = t.failed(ctx, a, err)
+		return true, stop, err
+	}
+	if tries.withoutMedia {
+		s.dropMedia()
+	}
+	*tries = attempts{}
+	t.result.Steps++
+	s.add(*a.message)
+	calls := a.message.Calls()
+	if len(calls) == 0 {
+		again, stop, err := t.noCalls(a)
+		return !again, stop, err
+	}
+	s.save()
+	t.step(Step{State: StepCalling})
+	t.runAll(ctx, cat, calls)
+	if ctx.Err() != nil {
+		return true, "cancelled", ctx.Err()
+	}
+	return t.formed()
 }
 
 // attempts counts what was done to get an answer to one request.
@@ -95,10 +117,10 @@ func (t *turn) recover(ctx context.Context, tries *attempts, a answered, err err
 }
 
 // failed ends the turn because of a failed request. A partial answer stays in the
-// conversation.
-func (t *turn) failed(a answered, err error) (string, error) {
+// conversation, marked if the user stopped it.
+func (t *turn) failed(ctx context.Context, a answered, err error) (string, error) {
 	if a.text != "" {
-		t.session.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(a.text)}})
+		t.session.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(a.text)}, Stopped: stoppedByUser(ctx)})
 	}
 	if limit, ok := errors.AsType[*LimitError](err); ok {
 		return limit.Stop, err

@@ -275,7 +275,7 @@ func TestUndoTakesBackWholeTurns(t *testing.T) {
 		}
 	}
 	s.deliver(ToolCall{ID: "c9", Server: "slow", Tool: "wait", Name: "slow__wait", Arguments: []byte("{}"), Task: &TaskState{ID: "t1"}}, llm.TextResult("c9", "the long result"))
-	if got, err := s.Undo(); got != "second" || err != nil {
+	if got, err := undo(s); got != "second" || err != nil {
 		t.Errorf("undid %q, %v", got, err)
 	}
 	var rest []string
@@ -297,7 +297,7 @@ func TestUndoTakesBackWholeTurns(t *testing.T) {
 	if err := s.Send(t.Context(), "/p:ask"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Undo(); got != "/p:ask" || err != nil || len(s.Messages()) != 5 {
+	if got, err := undo(s); got != "/p:ask" || err != nil || len(s.Messages()) != 5 {
 		t.Errorf("undid %q, %v; %d messages are left", got, err, len(s.Messages()))
 	}
 }
@@ -324,7 +324,7 @@ func TestUndoAfterAResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := again.Undo(); got != "second" || err != nil || again.Summary().Turns != 1 {
+		if got, err := undo(again); got != "second" || err != nil || again.Summary().Turns != 1 {
 			t.Errorf("marked %v: undid %q, %v, %d turns are left", marked, got, err, again.Summary().Turns)
 		}
 	}

@@ -21,6 +21,10 @@ const (
 type Message struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
+
+	// Stopped is set if the user stopped the answer before it was complete. It is
+	// for people and not sent to a provider.
+	Stopped bool `json:"stopped,omitzero"`
 }
 
 // A PartKind says which fields of a Part are set.
@@ -79,6 +83,18 @@ type ToolResult struct {
 	// "cancelled".
 	Outcome string `json:"outcome,omitzero"`
 	Code    int    `json:"code,omitzero"`
+
+	// Made says what was sent to a server. It is for people and not sent to a
+	// provider. Nil: the call was not made, or is one of the host.
+	Made *Made `json:"made,omitzero"`
+}
+
+// Made describes a call that was sent to a server.
+type Made struct {
+	Server   string `json:"server"`
+	Tool     string `json:"tool"`
+	ReadOnly bool   `json:"read_only,omitzero"` // it only reads, according to its server
+	About    string `json:"about,omitzero"`     // its main arguments, such as "path: notes/plan.md"
 }
 
 // Text returns a text part.

@@ -263,11 +263,33 @@ func (t *talk) open(words []string) (*host.Session, error) {
 
 // runUndo removes the last turn from the conversation.
 func runUndo(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, error) {
-	text, err := t.now().Undo()
+	u, err := t.now().Undo()
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{session: true, notes: []string{"Removed the last turn: " + line(text) + ". Changes that its tool calls made stay."}}, nil
+	return outcome{session: true, notes: append([]string{"Removed the last turn: " + clip(line(u.Text), 200) + ". /redo brings it back."}, left(u)...)}, nil
+}
+
+// left says what a turn that was removed leaves behind.
+func left(u *host.Undone) []string {
+	lines := u.Left()
+	if lines == nil {
+		return nil
+	}
+	return []string{strings.Join(lines, "\n")}
+}
+
+// runRedo brings back the turn that /undo removed.
+func runRedo(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, error) {
+	u, err := t.now().Redo()
+	if err != nil {
+		return outcome{}, err
+	}
+	notes := []string{"The turn is back: " + clip(line(u.Text), 200)}
+	if len(u.Calls) > 0 {
+		notes[0] += ". Its calls were not made again."
+	}
+	return outcome{session: true, notes: notes}, nil
 }
 
 func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, error) {

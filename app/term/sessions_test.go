@@ -42,7 +42,7 @@ func TestUndoTakesTheLastTurnOut(t *testing.T) {
 	feed := NewFeed()
 	w := desk(t, keyword.Model{}, feed, nil)
 	out := types(t, w, feed, "/undo", "good morning", "good evening", "/undo", "good night")
-	has(t, out, "nothing to undo", "> good evening", "> /undo", "Removed the last turn: good evening. Changes that its tool calls made stay.", "> good night")
+	has(t, out, "nothing to undo", "> good evening", "> /undo", "Removed the last turn: good evening. /redo brings it back.", "> good night")
 	all, err := w.Host.Sessions()
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)

@@ -136,11 +136,24 @@ func (s *Server) undo(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := one.Undo()
+	u, err := one.Undo()
 	if err != nil {
 		return nil, fault{http.StatusConflict, err}
 	}
-	return map[string]string{"text": text}, nil
+	return u, nil
+}
+
+// redo brings back the turn that undo removed last.
+func (s *Server) redo(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	u, err := one.Redo()
+	if err != nil {
+		return nil, fault{http.StatusConflict, err}
+	}
+	return u, nil
 }
 
 func (s *Server) stopTurn(r *http.Request) (any, error) {

@@ -232,6 +232,7 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /api/v1/sessions/{id}/take-over": s.takeOver,
 		"POST /api/v1/sessions/{id}/copy":      s.copySession,
 		"POST /api/v1/sessions/{id}/undo":      s.undo,
+		"POST /api/v1/sessions/{id}/redo":      s.redo,
 		"POST /api/v1/sessions/{id}/delete":    s.deleteSession,
 		"POST /api/v1/views":                   s.openView,
 		"POST /api/v1/views/{id}/request":      s.viewRequest,

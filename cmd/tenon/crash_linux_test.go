@@ -174,8 +174,11 @@ func verify(t *testing.T, m *marks, when, asked, resumed, errs string) {
 		t.Errorf("%s: a call was made twice: %v", when, m.begun)
 	}
 	finished := regexp.MustCompile(`marked \d`).FindAllString(asked, -1)
-	unknown := strings.Count(asked, "Whether it has done something is not known")
-	cancelled := strings.Count(asked, "The call was cancelled") // HUP and TERM stop the turn in good order
+	unknown := strings.Count(asked, "The host ended while this call was running. Whether it has done something is not known")
+	cancelled := strings.Count(asked, "The call was cancelled: the host ended. Whether it has done something is not known") // HUP and TERM stop the turn in good order
+	if n := strings.Count(asked, "Whether it has done something is not known"); n != unknown+cancelled {
+		t.Errorf("%s: %d calls are said to be unknown, of which %d were running and %d cancelled: %s", when, n, unknown, cancelled, asked)
+	}
 	told := strings.Count(errs, "was running when Tenon ended")
 	if unknown != told || unknown > 1 {
 		t.Errorf("%s: %d calls are said to be unknown to the model, and %d to the person: %s", when, unknown, told, errs)

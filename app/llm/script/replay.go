@@ -74,7 +74,7 @@ func unmarked(parts []llm.Part) []llm.Part {
 		p.CacheMark = false
 		if p.Result != nil {
 			r := *p.Result
-			r.Parts = unmarked(r.Parts)
+			r.Parts, r.Made = unmarked(r.Parts), nil
 			p.Result = &r
 		}
 		out[i] = p
