@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ const summaryHead = "What was said before, summed up by the host because it was 
 // first message, which has the user's task, and a summary that the model writes.
 // The model refused the conversation with an error.
 func (s *Session) compact(ctx context.Context, model llm.Model, refused error) error {
+	s.unmeasured()
 	if n := s.shrink(); n > 0 {
 		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model. %d older results were shortened; the model can still read them in full.", n)})
 		return nil
@@ -39,12 +41,61 @@ func (s *Session) compact(ctx context.Context, model llm.Model, refused error) e
 	if cut == 0 {
 		return fmt.Errorf("the conversation cannot be shortened: start a new session, or choose a model with a larger context window (%w)", refused)
 	}
-	summary, err := s.summary(ctx, model, rows[:cut])
-	if err != nil {
+	if err := s.fold(ctx, model, rows[:cut], ""); err != nil {
 		return fmt.Errorf("the conversation is too long for the model; summarizing it failed: %w", err)
 	}
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model. Its older part was summarized."})
+	return nil
+}
+
+// Compact replaces the older part of the conversation by a summary that the model
+// writes, so that the next requests are shorter. Keep says what the summary must
+// have; it may be empty. Compact returns about how many tokens the conversation
+// took before and takes now. After an error the conversation is as it was.
+func (s *Session) Compact(ctx context.Context, keep string) (before, after int, err error) {
+	model := s.host.Model()
+	if model == nil || model.Info().Provider == "none" {
+		return 0, 0, errors.New("no model is connected that could summarize the conversation")
+	}
+	if err := s.beginTurn(); err != nil {
+		return 0, 0, err
+	}
+	defer s.endTurn()
+	if err := s.Claim(false); err != nil {
+		return 0, 0, err
+	}
+	s.mu.Lock()
+	rows := s.talk.rows
+	s.mu.Unlock()
+	cut := boundary(rows)
+	if cut < 2 { // a short conversation with long messages
+		cut = len(rows)
+	}
+	if cut < 2 {
+		return 0, 0, errors.New("the conversation is too short to be summarized")
+	}
+	before = s.ContextUsed()
+	s.host.emit(Event{Kind: EventStep, Session: s.ID, Step: &Step{N: 1, State: StepCompacting}})
+	if err := s.fold(ctx, model, rows[:cut], keep); err != nil {
+		return before, before, fmt.Errorf("summarize the conversation: %w", err)
+	}
+	s.unmeasured()
+	s.save()
+	return before, s.ContextUsed(), nil
+}
+
+// fold replaces the first rows of the conversation by the first message, which has
+// the user's task, and a summary.
+func (s *Session) fold(ctx context.Context, model llm.Model, rows []Row, keep string) error {
+	summary, err := s.summary(ctx, model, rows, keep)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(summary) == "" {
+		return errors.New("the model wrote an empty summary")
+	}
 	head := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{s.task(rows[0].Message), llm.Text(summaryHead + summary)}}
-	end := rows[cut-1].Seq
+	end := rows[len(rows)-1].Seq
 	s.mu.Lock()
 	s.talk.set(end, head)
 	s.talk.drop(func(r Row) bool { return r.Seq < end })
@@ -55,7 +106,6 @@ func (s *Session) compact(ctx context.Context, model llm.Model, refused error) e
 		}
 	}
 	s.mu.Unlock()
-	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model. Its older part was summarized."})
 	return nil
 }
 
@@ -137,13 +187,17 @@ const summarize = "Sum up the conversation below so that another assistant can g
 // summary lets the model summarize messages. If they are longer than half of its
 // context, it gets them in pieces, each with the summary of the pieces before. A
 // piece that it refuses as too long is halved.
-func (s *Session) summary(ctx context.Context, model llm.Model, rows []Row) (string, error) {
+func (s *Session) summary(ctx context.Context, model llm.Model, rows []Row, keep string) (string, error) {
 	text := transcript(rows)
 	size := unknownContext * 4 // at four bytes a token
 	if n := model.Info().Context; n > 0 {
 		size = n * 2
 	}
 	size = max(size, minPiece)
+	system := summarize
+	if keep != "" {
+		system += " The person wants these to stay in the summary, in full: " + keep
+	}
 	sum := ""
 	for first := true; text != ""; first = false {
 		if skip := len(text) - size*(maxPieces-1); !first && skip > 0 {
@@ -154,7 +208,7 @@ func (s *Session) summary(ctx context.Context, model llm.Model, rows []Row) (str
 			head = "The summary of what was said before:\n" + whole(sum[:min(len(sum), size/3)]) + "\n\nIt goes on:\n"
 		}
 		piece := whole(text[:min(len(text), size-len(head))])
-		r := &llm.Request{System: summarize, Messages: []llm.Message{llm.User(head + piece)}}
+		r := &llm.Request{System: system, Messages: []llm.Message{llm.User(head + piece)}}
 		m, _, used, err := stream(ctx, model, r, func(llm.Event) {})
 		s.spent(model, used)
 		if llm.KindOf(err) == llm.ErrContextLength && size/2 >= minPiece {

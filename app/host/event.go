@@ -94,6 +94,7 @@ type Step struct {
 	N       int    `json:"n"`                // counts from 1 in each turn; a request that is sent again has the same number
 	State   string `json:"state,omitzero"`   // see the constants
 	Attempt int    `json:"attempt,omitzero"` // with retrying: the number of the next attempt, if the answer was cut off
+	Wait    Millis `json:"waitMs,omitzero"`  // with retrying: until the request is sent again
 }
 
 // The states of a step.

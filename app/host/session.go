@@ -42,6 +42,7 @@ type Session struct {
 	links   map[link]string // resources that results referred to, with the tools
 	told    []string        // digests of notices; see tellOnce
 	last    *llm.Request
+	context int // tokens of the last request and its answer; 0: unknown
 	calls   int
 	stop    context.CancelFunc
 	stopNow context.CancelCauseFunc // stops the running step; nil between steps

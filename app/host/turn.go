@@ -151,17 +151,13 @@ func (t *turn) retract(a answered, err error, n int) {
 	}
 	t.session.host.emit(Event{Kind: EventNotice, Session: t.session.ID, Text: text})
 	t.session.host.emit(Event{Kind: EventRetract, Session: t.session.ID, Text: text, Step: &Step{N: t.result.Steps + 1}})
-	t.step(Step{State: StepRetrying, Attempt: n + 1})
+	t.step(Step{State: StepRetrying, Attempt: n + 1, Wait: Millis(retryAfter(err, n))})
 }
 
 // pause waits before a request is sent again: as long as the provider wants, at
 // once after a lost connection. It returns false if ctx ends first.
 func pause(ctx context.Context, err error, n int) bool {
-	e, _ := errors.AsType[*llm.Error](err)
-	wait := e.RetryAfter
-	if wait == 0 && e.Kind != llm.ErrNetwork {
-		wait = time.Duration(n) * time.Second
-	}
+	wait := retryAfter(err, n)
 	if wait == 0 {
 		return ctx.Err() == nil
 	}
@@ -173,6 +169,14 @@ func pause(ctx context.Context, err error, n int) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+func retryAfter(err error, n int) time.Duration {
+	e, _ := errors.AsType[*llm.Error](err)
+	if e.RetryAfter == 0 && e.Kind != llm.ErrNetwork {
+		return time.Duration(n) * time.Second
+	}
+	return e.RetryAfter
 }
 
 // answered is the answer to one request. After an error it has the part that
@@ -215,11 +219,14 @@ func (t *turn) request(ctx context.Context, cat *catalog, media bool) (a answere
 		case llm.EventCallStart, llm.EventCall:
 			t.arrived(&a, began)
 		case llm.EventRetry:
-			t.step(Step{State: StepRetrying})
+			t.step(Step{State: StepRetrying, Wait: Millis(e.Wait)})
 			s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: e.Note})
 		}
 	})
 	t.result.Model += Millis(time.Since(began))
+	if err == nil {
+		s.measure(req, used)
+	}
 	s.spent(t.model, used)
 	a.message, a.stop, a.text = message, stop, text.String()
 	t.answer, t.last = a.text, cmp.Or(a.text, t.last)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -187,14 +188,15 @@ const (
 
 // An Event reports progress of an answer.
 type Event struct {
-	Kind      EventKind  `json:"kind"`
-	Text      string     `json:"text,omitzero"`
-	Call      *ToolCall  `json:"call,omitzero"`
-	Signature string     `json:"signature,omitzero"` // see Part.Signature; on thinking and tool_call
-	Usage     Usage      `json:"usage,omitzero"`
-	Stop      StopReason `json:"stop,omitzero"`
-	Note      string     `json:"note,omitzero"`
-	Message   *Message   `json:"message,omitzero"` // on done: the answer to append to the next request
+	Kind      EventKind     `json:"kind"`
+	Text      string        `json:"text,omitzero"`
+	Call      *ToolCall     `json:"call,omitzero"`
+	Signature string        `json:"signature,omitzero"` // see Part.Signature; on thinking and tool_call
+	Usage     Usage         `json:"usage,omitzero"`
+	Stop      StopReason    `json:"stop,omitzero"`
+	Note      string        `json:"note,omitzero"`
+	Wait      time.Duration `json:"-"`                // on retry: until the next attempt
+	Message   *Message      `json:"message,omitzero"` // on done: the answer to append to the next request
 }
 
 // A StopReason says why an answer ended.

@@ -2,6 +2,7 @@ package term
 
 import (
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
@@ -153,9 +154,21 @@ func (b output) lines(width int, th *theme) []string {
 
 // thinking is the model's thinking, folded to its size.
 type thinking struct {
-	text strings.Builder
-	open bool
-	over bool
+	text  strings.Builder
+	began time.Time // zero for an earlier run
+	took  time.Duration
+	open  bool
+	over  bool
+}
+
+// end records that the model has stopped thinking.
+func (b *thinking) end(at time.Time) {
+	if b.over {
+		return
+	}
+	if b.over = true; !b.began.IsZero() {
+		b.took = max(at.Sub(b.began), time.Millisecond)
+	}
 }
 
 func (b *thinking) fold() { b.open = !b.open }
@@ -164,6 +177,9 @@ func (b *thinking) lines(width int, th *theme) []string {
 	head := "thinking…"
 	if b.over {
 		head = "thought: " + count(len(strings.Fields(b.text.String())), "word", "words")
+		if b.took > 0 {
+			head = "thought for " + elapsed(b.took)
+		}
 	}
 	if !b.open {
 		return []string{"", " " + th.dim.Render("▸ "+head)}

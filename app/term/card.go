@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
+
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -28,7 +30,7 @@ func (c *card) lines(width int, th *theme) []string {
 		mark = "▾"
 	}
 	sign, style := sign(c.call.Phase, th)
-	head := " " + th.dim.Render(mark) + " " + style + sign + unstyledIf(style) + " " + th.bold.Render(callName(&c.call))
+	head := " " + th.dim.Render(mark) + " " + style.Render(sign) + " " + th.bold.Render(callName(&c.call))
 	out := []string{""}
 	if !c.open {
 		head += " " + th.dim.Render(line(compact(c.call.Arguments)))
@@ -39,36 +41,23 @@ func (c *card) lines(width int, th *theme) []string {
 	return append(out, c.full(width, th)...)
 }
 
-func unstyledIf(style string) string {
-	if style == "" {
-		return ""
-	}
-	return unstyled
-}
-
-// sign returns the mark of a phase, and the start of its style.
-func sign(p host.CallPhase, th *theme) (string, string) {
-	color := func(s string) string {
-		if !th.color {
-			return ""
-		}
-		return s
-	}
+// sign returns the mark of a phase and its style.
+func sign(p host.CallPhase, th *theme) (string, lipgloss.Style) {
 	switch p {
 	case host.CallDone:
-		return "✓", color("\x1b[32m")
+		return "✓", th.good
 	case host.CallFailed:
-		return "✗", color("\x1b[31m")
+		return "✗", th.bad
 	case host.CallDenied:
-		return "⊘", color("\x1b[31m")
+		return "⊘", th.bad
 	case host.CallCancelled:
-		return "◌", color("\x1b[33m")
+		return "◌", th.warn
 	case host.CallWaiting:
-		return "?", color("\x1b[33m")
+		return "?", th.warn
 	case host.CallRunning:
-		return "●", color("\x1b[36m")
+		return "●", th.accent
 	}
-	return "○", ""
+	return "○", th.dim
 }
 
 // callName returns the server and tool of a call; the host's own tools have no

@@ -2,6 +2,7 @@ package term
 
 import (
 	"maps"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -45,7 +46,12 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	if !mine {
 		return nil
 	}
+	if s.at = e.At; s.at.IsZero() {
+		s.at = time.Now()
+	}
 	switch e.Kind {
+	case host.EventStep:
+		s.stepped(e)
 	case host.EventTurn:
 		s.add(userMessage{e.Text})
 		s.above = 0
@@ -58,7 +64,7 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	case host.EventTool:
 		s.tool(e.Call)
 	case host.EventUsage:
-		s.usage = *e.Usage
+		s.usage, s.context = *e.Usage, s.t.now().ContextUsed()
 	case host.EventTask:
 		s.note("", e.Text)
 	case host.EventNotice:
@@ -103,7 +109,7 @@ func (s *screen) thinks(piece string) {
 			return
 		}
 	}
-	b := &thinking{}
+	b := &thinking{began: s.at}
 	b.text.WriteString(piece)
 	s.add(b)
 }
@@ -127,9 +133,10 @@ func over(p host.CallPhase) bool {
 // ended shows how a turn ended, unless normally. Ids of calls may be used again
 // in the next turn.
 func (s *screen) ended(stop string) {
+	s.act.step = nil
 	if e := s.talked.last(); e != nil {
 		if t, ok := e.block.(*thinking); ok {
-			t.over = true
+			t.end(s.at)
 			e.width = 0
 		}
 	}

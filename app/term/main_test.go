@@ -119,6 +119,8 @@ func driveOn(t *testing.T, w *workspace.Workspace, feed *Feed, change func(*Opti
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	d := &driver{t: t, w: w, s: newScreen(ctx, w, o), msgs: make(chan tea.Msg, 1000)}
+	start := time.Now()
+	d.s.now = func() time.Time { return start } // the spinner stands still
 	d.all.Go(func() { feed.forward(ctx, func(some []any) { d.msgs <- changeMsg(some) }) })
 	t.Cleanup(func() {
 		d.s.t.stop()
@@ -247,6 +249,7 @@ func (d *driver) view() string {
 var (
 	spans  = regexp.MustCompile(`\d+(\.\d+)? (µs|ms|s)\b`)
 	clocks = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?`)
+	spins  = regexp.MustCompile("(?m)^[" + strings.Join(frames, "") + "] ")
 	since  = regexp.MustCompile(`\bfor (\d+h)?(\d+m)?\d+s,`)
 )
 
@@ -282,16 +285,20 @@ func (d *driver) golden(name string) {
 // timeless is the view without durations and times of day.
 func (d *driver) timeless() string {
 	text := clocks.ReplaceAllString(spans.ReplaceAllString(d.view(), "0 ms"), "00:00:00")
+	text = spins.ReplaceAllString(text, frames[0]+" ")
 	return since.ReplaceAllString(text, "for 0s,") + "\n"
 }
 
 // settle passes messages until none has come for a while.
 func (d *driver) settle() {
+	quiet := time.After(300 * time.Millisecond)
 	for {
 		select {
 		case m := <-d.msgs:
-			d.send(m)
-		case <-time.After(300 * time.Millisecond):
+			if d.send(m); m != (tickMsg{}) {
+				quiet = time.After(300 * time.Millisecond)
+			}
+		case <-quiet:
 			return
 		}
 	}

@@ -20,6 +20,7 @@ import (
 type screen struct {
 	t     *talk
 	theme theme
+	now   func() time.Time
 
 	width, height int
 	talked        transcript
@@ -43,7 +44,11 @@ type screen struct {
 	pane      pane
 
 	turns   int       // running turns and commands
+	act     activity  // what is waited for
+	ticking bool      // a tickMsg is on its way
 	usage   llm.Usage // of the session
+	context int       // tokens of the conversation
+	at      time.Time // of the event that is handled
 	leaving time.Time // the time of the first Ctrl-C
 	hint    string    // shown until the next key
 }
@@ -66,7 +71,7 @@ type (
 )
 
 func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
-	s := &screen{t: newTalk(ctx, w, o), theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
+	s := &screen{t: newTalk(ctx, w, o), now: time.Now, theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
 	if err := s.history.load(o.History, w.Secrets()); err != nil {
 		s.note("?", "Cannot read the input history: "+err.Error())
 	}
@@ -83,9 +88,9 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 // Init requests the terminal's background color if the theme needs it.
 func (s *screen) Init() tea.Cmd {
 	if s.theme.color && (s.t.o.Theme == "" || s.t.o.Theme == "auto") {
-		return tea.RequestBackgroundColor
+		return tea.Batch(tea.RequestBackgroundColor, s.tick())
 	}
-	return nil
+	return s.tick()
 }
 
 // Update handles one message.
@@ -105,6 +110,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		for _, v := range m {
 			cmds = append(cmds, s.handle(v))
 		}
+		cmds = append(cmds, s.tick())
 		return s, tea.Batch(cmds...)
 	case completeMsg:
 		if m.asked == s.asked {
@@ -118,6 +124,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.p.said = m.text
 	case doneMsg:
 		return s, s.done(m)
+	case tickMsg:
+		s.ticking = false
+		return s, s.tick()
 	}
 	return s, nil
 }
@@ -125,7 +134,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // showSession shows the session from its beginning.
 func (s *screen) showSession() {
 	now := s.t.now()
-	s.usage = now.Summary().Usage
+	s.usage, s.context = now.Summary().Usage, now.ContextUsed()
 	for _, b := range savedBlocks(now.Messages()) {
 		e := s.talked.add(b)
 		if c, ok := b.(*card); ok {
@@ -140,7 +149,7 @@ func (s *screen) note(mark, text string) { s.add(note{text: text, mark: mark}) }
 func (s *screen) add(b block) *entry {
 	if e := s.talked.last(); e != nil {
 		if t, ok := e.block.(*thinking); ok && !t.over {
-			t.over = true
+			t.end(s.at)
 			e.width = 0
 		}
 	}
@@ -175,15 +184,14 @@ func (s *screen) send(text string) tea.Cmd {
 
 // turn starts a turn.
 func (s *screen) turn(text string) tea.Cmd {
-	s.turns++
-	now := s.t.now()
-	return func() tea.Msg {
+	tick, now := s.began(), s.t.now()
+	return tea.Batch(tick, func() tea.Msg {
 		err := s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // events report the outcome
 		if _, unsent := errors.AsType[*host.UnsentError](err); unsent {
 			return doneMsg{turn: true, back: text}
 		}
 		return doneMsg{turn: true}
-	}
+	})
 }
 
 // command runs a command, or opens its pane.
@@ -303,8 +311,8 @@ func (b *buffer) printer(width int, color bool) *show.Printer {
 
 // background runs a command that writes output. The user can stop it like a turn.
 func (s *screen) background(f func(ctx context.Context, out *buffer) (outcome, error)) tea.Cmd {
-	s.turns++
-	return func() tea.Msg {
+	tick := s.began()
+	return tea.Batch(tick, func() tea.Msg {
 		var out buffer
 		var m doneMsg
 		m.err = s.t.do(func(ctx context.Context) (err error) {
@@ -315,7 +323,7 @@ func (s *screen) background(f func(ctx context.Context, out *buffer) (outcome, e
 			m.out = func(width int, _ bool) []string { return lay(text, width) }
 		}
 		return m
-	}
+	})
 }
 
 // helpPane is the pane of /help.

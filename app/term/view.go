@@ -1,7 +1,6 @@
 package term
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -74,11 +73,16 @@ func fill(lines []string, n int) []string {
 	return lines
 }
 
-// rule returns a line with a title and keys.
+// rule returns a line with a title and keys. The title says what the program
+// waits for, unless a pane is open.
 func (s *screen) rule(title, keys string) string {
-	left := "── " + title + " "
-	if title == "" {
-		left = "──"
+	left, begins := "── "+title+" ", "── "
+	switch {
+	case title == "":
+		left, begins = "──", "──"
+	case s.pane == nil:
+		begins = spinner(s.now()) + " "
+		left = begins + title + " "
 	}
 	if columns(left)+columns(keys)+4 > s.width {
 		keys = cut(keys, max(0, s.width-columns(left)-4))
@@ -88,7 +92,18 @@ func (s *screen) rule(title, keys string) string {
 		keys = " " + keys
 		gap--
 	}
-	return s.theme.dim.Render(cut(left+strings.Repeat("─", max(0, gap))+keys, s.width))
+	if title != "" {
+		style := s.theme.bold
+		if s.pane == nil {
+			style = s.theme.accent
+		}
+		title = style.Render(title) + " "
+	}
+	style := s.theme.dim
+	if s.pane == nil && title != "" {
+		style = s.theme.accent
+	}
+	return cut(style.Render(begins)+title+s.theme.faint.Render(strings.Repeat("─", max(0, gap)))+s.theme.dim.Render(keys), s.width)
 }
 
 // below returns the lines under the conversation.
@@ -110,9 +125,9 @@ func (s *screen) below(room int) (lines []string, x, y int) {
 	case s.above > 0:
 		keys = fmt.Sprintf("%d more lines · pgdn", s.above)
 	case s.turns > 0:
-		keys = "working · ctrl+c stops"
+		keys = "ctrl+c stops"
 	}
-	lines = append(lines, s.rule("", keys))
+	lines = append(lines, s.rule(s.waitsFor(), keys))
 	lines = append(lines, s.popup(room/3)...)
 	rows, x, y := s.input.rows(s.width-3, max(1, min(mostRows, room/2)))
 	y += len(lines)
@@ -219,52 +234,12 @@ func (s *screen) waits() string {
 	return " · " + count(len(s.questions), "open question", "open questions") + ": ctrl+g"
 }
 
-// status returns the line at the bottom: the model, the servers, the usage and
-// the session. What does not fit is cut at the end.
-func (s *screen) status() string {
-	var must, more []string
-	if m := s.t.w.Host.Model(); m == nil {
-		must = []string{"No model connected"}
-	} else if info := m.Info(); info.Label != "" {
-		must = []string{line(info.Label)}
-		if info.Provider != "none" {
-			more = append(more, line(info.String()))
-		}
-	} else {
-		must = []string{line(info.String())}
-	}
-	ready, all := 0, s.t.w.Fleet.All()
-	for _, server := range all {
-		if server.State().Usable() {
-			ready++
-		}
-	}
-	more = append(more, fmt.Sprintf("%d/%d servers", ready, len(all)))
-	if n := s.usage.Read() + s.usage.Output; n > 0 {
-		spent := thousands(n) + " tok"
-		if s.usage.Cost > 0 {
-			spent += fmt.Sprintf(" $%.4f", s.usage.Cost)
-		}
-		more = append(more, spent)
-	}
-	name := cmp.Or(s.t.now().Summary().Title, "new session")
-	more = append(more, line(name))
-	text := " " + must[0]
-	for i, part := range more {
-		left := s.width - columns(text) - 4
-		if left < columns(part) && (i < len(more)-1 || left < 8) {
-			continue
-		}
-		text += " │ " + cut(part, left)
-	}
-	return s.theme.bar.Render(pad(text, s.width))
-}
-
 // A theme is a set of styles. Colors are never the only distinction.
 type theme struct {
 	name   string
 	color  bool // false for the plain theme
 	dim    lipgloss.Style
+	faint  lipgloss.Style // rules
 	bold   lipgloss.Style
 	accent lipgloss.Style // messages of the user, and what is chosen
 	good   lipgloss.Style
@@ -272,7 +247,6 @@ type theme struct {
 	warn   lipgloss.Style
 	loud   lipgloss.Style // an important question
 	pick   lipgloss.Style // the line with the focus
-	bar    lipgloss.Style // the line at the bottom
 }
 
 // newTheme returns the theme with a name; auto follows the terminal's background.
@@ -290,8 +264,8 @@ func newTheme(name string, dark bool) theme {
 	style := lipgloss.NewStyle
 	if name == "plain" {
 		none := style()
-		return theme{name: name, dim: none, bold: none, accent: none, good: none, bad: none, warn: none,
-			loud: none.Reverse(true), pick: none.Reverse(true), bar: none.Reverse(true)}
+		return theme{name: name, dim: none, faint: none, bold: none, accent: none, good: none, bad: none, warn: none,
+			loud: none.Reverse(true), pick: none.Reverse(true)}
 	}
 	pick := lipgloss.LightDark(name == "dark")
 	fore := func(light, dark string) lipgloss.Style {
@@ -300,6 +274,7 @@ func newTheme(name string, dark bool) theme {
 	return theme{
 		name: name, color: true,
 		dim:    fore("#6b6b6b", "#8a8a8a"),
+		faint:  fore("#c4c4c4", "#4a4a4a"),
 		bold:   style().Bold(true),
 		accent: fore("#0b5cad", "#7fb8ff").Bold(true),
 		good:   fore("#1a7f37", "#67c97f"),
@@ -307,6 +282,5 @@ func newTheme(name string, dark bool) theme {
 		warn:   fore("#8a5a00", "#e3b341"),
 		loud:   style().Bold(true).Foreground(lipgloss.Color("#ffffff")).Background(lipgloss.Color("#b42318")),
 		pick:   style().Bold(true).Foreground(pick(lipgloss.Color("#000000"), lipgloss.Color("#ffffff"))).Background(pick(lipgloss.Color("#cfe3fb"), lipgloss.Color("#2f4a6d"))),
-		bar:    style().Foreground(pick(lipgloss.Color("#303030"), lipgloss.Color("#d0d0d0"))).Background(pick(lipgloss.Color("#e4e4e4"), lipgloss.Color("#303030"))),
 	}
 }

@@ -153,7 +153,7 @@ func TestSecretOfAFormOnTheScreenIsInNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := openTerminal(t, dir, []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + dir, "HOME=" + t.TempDir()}, own, "chat", "--model", model, "--allow", "depot")
-	v.until("1/1 servers")
+	v.until("1 server")
 	v.types("open my locker")
 	v.keys("Enter")
 	v.answer("Fill in", "depot asks you to fill in a form")

@@ -193,6 +193,9 @@ func (t *turn) add(n int, l *line) error {
 			return fmt.Errorf("delay %q is not a duration; use a value such as 250ms or 2s", l.Delay)
 		}
 		s.delay = d
+		if n := len(t.steps); n > 0 && t.steps[n-1].event.Kind == llm.EventRetry {
+			t.steps[n-1].event.Wait = d
+		}
 	case l.Error != nil:
 		e, err := l.Error.make()
 		if err != nil {

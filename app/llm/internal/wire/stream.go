@@ -103,7 +103,7 @@ func (c *Client) Stream(ctx context.Context, call Call) iter.Seq2[llm.Event, err
 				return
 			}
 			note := fmt.Sprintf("%s. Retrying in %s (attempt %d of %d)", c.brief(err), wait.Round(100*time.Millisecond), try+1, c.Retry.attempts())
-			if !yield(llm.Event{Kind: llm.EventRetry, Note: note}, nil) {
+			if !yield(llm.Event{Kind: llm.EventRetry, Note: note, Wait: wait}, nil) {
 				return
 			}
 			if err := sleep(ctx, wait); err != nil {
