@@ -25,7 +25,17 @@ type chatRequest struct {
 	Stop          []string       `json:"stop,omitzero"`
 	Effort        string         `json:"reasoning_effort,omitzero"`
 	CacheKey      string         `json:"prompt_cache_key,omitzero"`
-	Usage         *usageOptions  `json:"usage,omitzero"` // OpenRouter
+	Usage         *usageOptions  `json:"usage,omitzero"`      // OpenRouter
+	Extra         *extraBody     `json:"extra_body,omitzero"` // Gemini
+}
+
+// extraBody requests Gemini's thinking.
+type extraBody struct {
+	Google struct {
+		Thinking struct {
+			Include bool `json:"include_thoughts"`
+		} `json:"thinking_config"`
+	} `json:"google"`
 }
 
 type streamOptions struct {
@@ -115,6 +125,10 @@ func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools, reduced int) ([]by
 	if r.Effort != llm.EffortAuto && reduced < wire.WithoutEffort && (m.info.Efforts == nil || len(m.info.Efforts) > 0) {
 		body.Effort = r.Effort
 	}
+	if m.opts.Dialect == Gemini && r.Effort != "" && r.Effort != "none" && reduced < wire.WithoutSummary {
+		body.Extra = &extraBody{}
+		body.Extra.Google.Thinking.Include = true
+	}
 	limit := r.MaxTokens
 	if limit <= 0 {
 		limit = m.opts.MaxTokens
@@ -126,6 +140,12 @@ func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools, reduced int) ([]by
 	}
 	if m.quirks.usageCost {
 		body.Usage = &usageOptions{Include: true}
+	}
+	if m.rejected("stream_options") {
+		body.StreamOptions = nil
+	}
+	if m.rejected("prompt_cache_key") {
+		body.CacheKey = ""
 	}
 	for _, t := range tools.List {
 		body.Tools = append(body.Tools, chatTool{"function", toolDef{t.Name, t.Description, jsontext.Value(t.Schema)}})

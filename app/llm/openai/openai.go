@@ -5,6 +5,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"regexp"
@@ -61,6 +62,9 @@ type Model struct {
 	client wire.Client
 
 	reducer wire.Reducer
+
+	mu   sync.Mutex
+	left map[string]bool // members that the server has rejected
 }
 
 // New returns the model with the provider's name for it. It sends nothing.
@@ -122,10 +126,45 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	if err != nil {
 		return wire.Failed(&llm.Error{Kind: llm.ErrBadRequest, Provider: m.opts.Provider, Message: err.Error(), Err: err})
 	}
+	reduce := m.reducer.Reduce(m.info.Name, r.Effort, len(body), func(level int) ([]byte, error) { return encode(r, tools, level) })
 	return m.client.Stream(ctx, wire.Call{
 		URL: wire.URL(m.opts.BaseURL, path), Header: m.header(), Body: body, Parser: parser,
-		Reduce: m.reducer.Reduce(m.info.Name, r.Effort, len(body), func(level int) ([]byte, error) { return encode(r, tools, level) }),
+		Reduce: func(e *llm.Error) ([]byte, string, bool) {
+			member := m.reject(e.Message)
+			if member == "" {
+				return reduce(e)
+			}
+			body, err := encode(r, tools, m.reducer.Level(r.Effort))
+			return body, fmt.Sprintf("%s does not take %s; asking without it", m.opts.Provider, member), err == nil
+		},
 	})
+}
+
+// optional are the members of a request that are left out if the server rejects
+// them: the request for the usage, and the key of the cache.
+var optional = []string{"stream_options", "prompt_cache_key"}
+
+// reject remembers the optional member that an error is about, and returns it; it
+// returns "" if there is none, or if it was left out already.
+func (m *Model) reject(message string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, member := range optional {
+		if strings.Contains(message, member) && !m.left[member] {
+			if m.left == nil {
+				m.left = map[string]bool{}
+			}
+			m.left[member] = true
+			return member
+		}
+	}
+	return ""
+}
+
+func (m *Model) rejected(member string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.left[member]
 }
 
 func (m *Model) header() http.Header {

@@ -79,6 +79,9 @@ func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools, reduced int) 
 	if body.MaxTokens <= 0 {
 		body.MaxTokens = m.opts.MaxTokens
 	}
+	if m.rejected("prompt_cache_key") {
+		body.CacheKey = ""
+	}
 	if m.quirks.reasons {
 		body.Include = []string{"reasoning.encrypted_content"}
 	}

@@ -10,16 +10,15 @@ import (
 	json "github.com/go-json-experiment/json"
 )
 
-const (
-	thinkOpen  = "<think>"
-	thinkClose = "</think>"
-)
+// tags are the names of the tags: Gemini's is thought.
+var tags = []string{"think", "thought"}
 
 // thinkTags separates thinking from text where a server sends it between tags at
 // the start of the text. Chunks may split the tags.
 type thinkTags struct {
 	off   bool
 	state int    // 0 before the text, 1 inside the tags, 2 after
+	close string // the tag that ends the thinking
 	held  string // a possible start of a tag
 }
 
@@ -32,24 +31,30 @@ func (t *thinkTags) split(s string, give func(piece string, thinking bool)) {
 	t.held += s
 	if t.state == 0 {
 		start := strings.TrimLeft(t.held, " \n\r\t")
-		if strings.HasPrefix(thinkOpen, start) {
-			return // undecided
+		found := false
+		for _, name := range tags {
+			open := "<" + name + ">"
+			if strings.HasPrefix(open, start) {
+				return // undecided
+			}
+			if rest, ok := strings.CutPrefix(start, open); ok {
+				found, t.state, t.close, t.held = true, 1, "</"+name+">", strings.TrimLeft(rest, "\n")
+				break
+			}
 		}
-		rest, ok := strings.CutPrefix(start, thinkOpen)
-		if !ok {
+		if !found {
 			t.state = 2
 			t.flush(give)
 			return
 		}
-		t.state, t.held = 1, strings.TrimLeft(rest, "\n")
 	}
-	if before, after, ok := strings.Cut(t.held, thinkClose); ok {
+	if before, after, ok := strings.Cut(t.held, t.close); ok {
 		t.state, t.held = 2, ""
 		giveSome(before, true, give)
 		giveSome(strings.TrimLeft(after, "\n"), false, give)
 		return
 	}
-	safe := len(t.held) - overlap(t.held, thinkClose)
+	safe := len(t.held) - overlap(t.held, t.close)
 	piece := t.held[:safe]
 	t.held = t.held[safe:]
 	giveSome(piece, true, give)

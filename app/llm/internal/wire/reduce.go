@@ -18,7 +18,7 @@ const (
 
 var (
 	aboutSummary = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)summar|\bdisplay\b|organization must be verified`)
+		return regexp.MustCompile(`(?i)summar|\bdisplay\b|organization must be verified|include_thoughts|thinking_config|extra_body`)
 	})
 	aboutEffort = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)effort|thinking|reasoning|output_config|budget_tokens`)
