@@ -204,6 +204,9 @@ func savedBlocks(messages []llm.Message) []block {
 				s := &streamed{}
 				s.add(p.Text)
 				all = append(all, s)
+				if m.Stopped {
+					all = append(all, note{text: stoppedNote})
+				}
 			case p.Kind == llm.PartThinking:
 				t := &thinking{over: true}
 				t.text.WriteString(p.Text)

@@ -89,6 +89,9 @@ func (c *card) short(width int, th *theme) []string {
 		return []string{"   " + th.bad.Render(cut(line(c.call.Rule), width-3))}
 	case host.CallCancelled:
 		text = "stopped"
+		if !c.call.Sent.IsZero() {
+			text = "stopped; it may have taken effect"
+		}
 	case host.CallFailed:
 		if c.call.Result == nil {
 			return []string{"   " + th.bad.Render(cut(line(c.why()), width-3))}

@@ -75,6 +75,7 @@ func commands() []command {
 		{name: "effort", args: "[level]", words: []string{"effort"}, about: "show or choose how much the model thinks", run: runEffort},
 		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or resume one", run: runSessions},
 		{name: "new", about: "start a new session", run: runNew},
+		{name: "queue", args: "[remove N|all]", about: "list or remove the messages that wait", run: runQueue},
 		{name: "undo", about: "remove the last turn, and say what its calls changed", run: runUndo},
 		{name: "redo", about: "bring back the turn that /undo removed", run: runRedo},
 		{name: "save", args: "file.md", about: "write the conversation to a file", run: runSave},

@@ -55,6 +55,15 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	case host.EventTurn:
 		s.add(userMessage{e.Text})
 		s.above = 0
+	case host.EventQueue:
+		s.queue = e.Queue
+	case host.EventMessage:
+		s.add(userMessage{e.Text})
+	case host.EventStopped:
+		s.note("", stoppedNote)
+		if s.hint == stoppingHint {
+			s.hint = ""
+		}
 	case host.EventPrompt:
 		s.add(promptSays{e.Server, e.Text})
 	case host.EventText:
@@ -78,6 +87,12 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	}
 	return nil
 }
+
+// stoppedNote marks what the user stopped.
+const stoppedNote = "Stopped"
+
+// stoppingHint is shown from Esc until the step has ended.
+const stoppingHint = "stopping"
 
 func from(server, text string) string {
 	if server == "" {
@@ -143,7 +158,9 @@ func (s *screen) ended(stop string) {
 	maps.DeleteFunc(s.cards, func(_ string, e *entry) bool { return over(e.block.(*card).call.Phase) })
 	switch stop {
 	case "cancelled":
-		s.note("", "Stopped")
+		if e := s.talked.last(); e == nil || e.block != (note{text: stoppedNote}) {
+			s.note("", stoppedNote)
+		}
 	case "length":
 		s.note("?", "The answer was cut off at the token limit")
 	case "refusal":

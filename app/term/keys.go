@@ -30,6 +30,9 @@ func (s *screen) key(stroke, text string) tea.Cmd {
 		return s.interrupt()
 	}
 	s.leaving = time.Time{}
+	if stroke != "esc" {
+		s.clearing = time.Time{}
+	}
 	switch stroke {
 	case "ctrl+z":
 		return tea.Suspend
@@ -212,12 +215,21 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 		}
 		s.completed, s.picked = completion{}, -1
 		s.asked++ // a result on its way is too late
+		if s.input.text == "" && len(s.questions) == 0 && s.waiting == nil {
+			return s.sendQueue()
+		}
 		if s.input.text == "" {
 			return s.goToQuestion()
 		}
 		return s.send(s.input.text)
 	case stroke == "tab":
 		return s.complete()
+	case stroke == "esc":
+		s.escape()
+		return nil
+	case stroke == "up" && s.input.text == "" && len(s.queue) > 0:
+		s.takeBack()
+		return nil
 	case stroke == "up" || stroke == "down":
 		if s.input.key(stroke, "") {
 			return nil

@@ -123,6 +123,23 @@ func (l *lines) typedAhead() []string {
 	return all
 }
 
+// complete returns the whole lines typed at a terminal and not read yet. Unlike
+// typedAhead it leaves an unfinished line.
+func (l *lines) complete() []string {
+	var all []string
+	for l.tty != nil && !l.ended && !l.owed && typeahead.HasLine(l.tty) {
+		l.ask(lineRequest{ctx: context.Background()})
+		text, err := l.took(<-l.got, false)
+		if err != nil {
+			break
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
 // ReadLine prints a prompt and returns the next line.
 func (l *lines) ReadLine(ctx context.Context, prompt string) (string, error) {
 	return l.read(ctx, prompt, false)

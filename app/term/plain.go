@@ -30,6 +30,7 @@ type plain struct {
 	text  strings.Builder // of the model, until its line ends
 	phase map[string]host.CallPhase
 	left  bool     // the user has left
+	turns bool     // a turn runs, and lines that the user types are queued
 	typed bool     // the input is a terminal, not a script
 	ahead []string // lines typed before or during a question, for the prompt after it
 }
@@ -115,6 +116,9 @@ func (p *plain) read(ctx context.Context, prompt string, line func(context.Conte
 func (p *plain) line(text string) error {
 	text = strings.TrimSpace(text)
 	if text == "" {
+		if p.typed && len(p.t.now().Queued()) > 0 {
+			p.sendQueue()
+		}
 		return nil
 	}
 	c, words, err := p.t.parsed(text)
@@ -140,11 +144,46 @@ func (p *plain) line(text string) error {
 // send sends a message to the model. Events report the outcome. Text that was
 // not typed is not parsed.
 func (p *plain) send(text string, typed bool) {
-	data := ""
+	in := host.Input{Typed: text}
 	if !typed {
-		text, data = "", text
+		in = host.Input{Data: text}
 	}
-	p.run(func(ctx context.Context) error { return p.t.now().SendWith(ctx, text, data) })
+	now := p.t.now()
+	if len(now.Queued()) > 0 { // they go first
+		if _, err := now.Queue(in); err != nil {
+			p.say("! " + err.Error())
+			return
+		}
+		p.sendQueue()
+		return
+	}
+	if p.turn(func(ctx context.Context) error { _, err := now.SendInput(ctx, in, nil); return err }) == nil && now.NextQueued() {
+		p.sendQueue()
+	}
+}
+
+// sendQueue sends the messages that wait, until none waits or a turn fails.
+func (p *plain) sendQueue() {
+	now := p.t.now()
+	for _, q := range now.Queued() {
+		p.say("> " + q.Text())
+	}
+	for {
+		err := p.turn(func(ctx context.Context) error { _, err := now.SendQueued(ctx, nil); return err })
+		if n := len(now.Queued()); err != nil && n > 0 && p.typed {
+			p.say(fmt.Sprintf("%s still queued: an empty line sends, /queue lists.", count(n, "message is", "messages are")))
+		}
+		if err != nil || !now.NextQueued() {
+			return
+		}
+	}
+}
+
+// turn runs a turn. Lines that the user types meanwhile are queued.
+func (p *plain) turn(f func(ctx context.Context) error) error {
+	p.turns = p.typed
+	defer func() { p.turns = false }()
+	return p.run(f)
 }
 
 // command runs a command and writes its output.
@@ -241,8 +280,14 @@ func (p *plain) run(f func(ctx context.Context) error) error {
 	over := make(chan error, 1)
 	go func() { over <- p.t.do(f) }() // waited for below
 	var last time.Time
+	typed := time.NewTicker(typedPause)
+	defer typed.Stop()
 	for {
 		select {
+		case <-typed.C:
+			if p.turns {
+				p.queueTyped()
+			}
 		case err := <-over:
 			p.show()
 			p.flush()
@@ -297,6 +342,8 @@ func (p *plain) event(e host.Event) {
 		p.say("· " + from(e.Server, e.Level+": "+e.Text))
 	case host.EventError:
 		p.say("! " + e.Text)
+	case host.EventStopped:
+		p.flush()
 	case host.EventDone:
 		p.flush()
 		clear(p.phase)

@@ -2,7 +2,6 @@ package term
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -34,6 +33,10 @@ type screen struct {
 	picked           int                // the picked one; -1: none
 	asked            int                // counts requests for completions; results of old ones are dropped
 	cancelCompletion context.CancelFunc // cancels the last one
+
+	queue    []host.Queued // messages that wait
+	held     bool          // they wait until the user sends them
+	clearing time.Time     // the time of the first Esc in a line
 
 	questions []*question
 	withdrawn bool       // the focused question has ended: keys are dropped until Esc
@@ -67,6 +70,8 @@ type (
 		err   error
 		turn  bool
 		back  string // with turn: the message, if it was not sent
+
+		failed bool // with turn: it did not end normally
 	}
 )
 
@@ -135,6 +140,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (s *screen) showSession() {
 	now := s.t.now()
 	s.usage, s.context = now.Summary().Usage, now.ContextUsed()
+	s.queue = now.Queued()
+	s.held = len(s.queue) > 0
 	for _, b := range savedBlocks(now.Messages()) {
 		e := s.talked.add(b)
 		if c, ok := b.(*card); ok {
@@ -163,10 +170,6 @@ func (s *screen) send(text string) tea.Cmd {
 		return nil
 	}
 	c, words, err := s.t.parsed(text)
-	if c == nil && err == nil && s.turns > 0 {
-		s.hint = "the last turn is still running; Ctrl-C stops it"
-		return nil
-	}
 	if err := s.history.add(text); err != nil {
 		s.note("?", "Cannot write the input history: "+err.Error())
 	}
@@ -177,20 +180,15 @@ func (s *screen) send(text string) tea.Cmd {
 		s.note("!", err.Error())
 		return nil
 	case c == nil:
-		return s.turn(text)
+		return s.say(text)
 	}
 	return s.command(c, words, text)
 }
 
 // turn starts a turn.
 func (s *screen) turn(text string) tea.Cmd {
-	tick, now := s.began(), s.t.now()
-	return tea.Batch(tick, func() tea.Msg {
-		err := s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // events report the outcome
-		if _, unsent := errors.AsType[*host.UnsentError](err); unsent {
-			return doneMsg{turn: true, back: text}
-		}
-		return doneMsg{turn: true}
+	return s.sends(text, func(now *host.Session, ctx context.Context, o *host.SendOptions) (*host.TurnResult, error) {
+		return now.SendInput(ctx, host.Input{Typed: text}, o)
 	})
 }
 
@@ -227,11 +225,13 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 func (s *screen) done(m doneMsg) tea.Cmd {
 	s.turns--
 	if m.turn {
-		if s.input.text == "" {
-			s.input.set(m.back)
-		}
-		return nil
+		return s.turnOver(m)
 	}
+	return tea.Batch(s.commandOver(m), s.goOn())
+}
+
+// commandOver carries out what a command returned.
+func (s *screen) commandOver(m doneMsg) tea.Cmd {
 	if m.out != nil {
 		s.add(output{m.out})
 	}
@@ -255,7 +255,7 @@ func (s *screen) done(m doneMsg) tea.Cmd {
 			s.note("", "Resumed: "+sum.Title)
 		}
 	case a.say != "":
-		return s.turn(a.say)
+		return s.say(a.say)
 	case a.fill != nil:
 		s.whenIdle(a.fill.title, func() { s.sheet, s.sheetFor = newSheetView(a.fill.sheet), a.fill })
 	case a.list != "":
@@ -340,15 +340,15 @@ func helpPane() *textPane {
 const keysHelp = `
 | Key | What it does |
 |---|---|
-| Enter | send; accept the selected completion |
+| Enter | send, or queue while something runs; accept the selected completion |
 | Alt-Enter, Ctrl-J | a new line |
 | Tab | complete; Tab again for the next |
-| Up, Down | input history |
+| Up, Down | input history; on an empty line, Up takes back the last queued message |
 | PgUp, PgDn | scroll |
 | Ctrl-O | expand or collapse the last card, or the question |
 | Enter on an empty line, Ctrl-G | go to the question; Right and Left select, Enter confirms |
 | Shift-Tab | browse the cards: Up and Down select, Enter expands or collapses |
 | F2, F3 | servers, wire |
 | Ctrl-C | leave the question; stop the running turn; twice quits |
-| Esc | close a pane |
+| Esc | close a pane; stop the running step and keep what came; twice clears the line |
 `

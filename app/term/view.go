@@ -125,9 +125,10 @@ func (s *screen) below(room int) (lines []string, x, y int) {
 	case s.above > 0:
 		keys = fmt.Sprintf("%d more lines · pgdn", s.above)
 	case s.turns > 0:
-		keys = "ctrl+c stops"
+		keys = "esc stops"
 	}
 	lines = append(lines, s.rule(s.waitsFor(), keys))
+	lines = append(lines, s.queueView()...)
 	lines = append(lines, s.popup(room/3)...)
 	rows, x, y := s.input.rows(s.width-3, max(1, min(mostRows, room/2)))
 	y += len(lines)
@@ -139,7 +140,7 @@ func (s *screen) below(room int) (lines []string, x, y int) {
 func (s *screen) questionView(room int) (lines []string, x, y int) {
 	q := s.questions[0]
 	rows, inputX, inputY := s.input.rows(s.width-3, max(1, min(3, room/4)))
-	popup := s.popup(room / 4)
+	popup := append(s.queueView(), s.popup(room/4)...)
 	body, cursor := q.body(s.width-2, &s.theme)
 	title := q.title()
 	if n := len(s.questions); n > 1 {

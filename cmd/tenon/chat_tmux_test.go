@@ -239,7 +239,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.types("/call depot/fetch_parcels")
 	v.keys("Enter")
 	v.answer("Allow once", "Allow depot/fetch_parcels?")
-	shown["running"] = v.until("parcel 3 of 12", "ctrl+c stops")
+	shown["running"] = v.until("parcel 3 of 12", "esc stops")
 	v.keys("C-c")
 	select {
 	case <-cancelled: // the server has heard of it
