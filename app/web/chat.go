@@ -55,6 +55,8 @@ func (s *Server) session(r *http.Request) (any, error) {
 	}
 	if now != nil {
 		out["turn"] = now
+	} else if list := s.noticed.of(one.ID); len(list) > 0 {
+		out["notices"] = list
 	}
 	return out, nil
 }

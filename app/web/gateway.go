@@ -47,19 +47,19 @@ type Gateway struct {
 
 // NewGateway returns the page of a gateway.
 func NewGateway(o GatewayOptions) *Gateway {
-	g := &Gateway{opts: o, guard: newGuard(o.Hosts), started: time.Now()}
+	g := &Gateway{opts: o, guard: newGuard(o.Hosts, gatewayDocument), started: time.Now()}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.mux = http.NewServeMux()
 	g.mux.Handle("GET /api/v1/gateway", jsonHandler(g.state))
 	g.mux.Handle("POST /api/v1/gateway/approve", jsonHandler(g.approve))
 	g.mux.HandleFunc("GET /api/v1/gateway/events", g.events)
 	g.mux.HandleFunc("POST /api/v1/login", g.guard.login)
-	g.mux.Handle("GET /", static("gateway.html"))
+	g.mux.Handle("GET /", static(gatewayDocument))
 	return g
 }
 
-func newGuard(hosts []string) *guard {
-	return &guard{token: rand.Text() + rand.Text(), hosts: hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}, bearers: map[string]bool{}}
+func newGuard(hosts []string, doc func() *document) *guard {
+	return &guard{doc: doc, token: rand.Text() + rand.Text(), hosts: hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}, bearers: map[string]bool{}}
 }
 
 // NewToken returns a new token, which replaces the one of before.

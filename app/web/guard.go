@@ -22,6 +22,7 @@ type guard struct {
 	hosts  []string
 	cookie string // its name; browsers share cookies between ports, so each page has its own
 	frames string // the origin of frames that the page may have; empty: none
+	doc    func() *document
 
 	mu      sync.Mutex
 	token   string // empty after its use
@@ -29,14 +30,14 @@ type guard struct {
 	bearers map[string]bool // tokens of programs
 }
 
-// contentPolicy allows the page its own files and images inside of messages, and
-// nothing else.
-const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// contentPolicy allows the page images inside of messages, and beside what its
+// document names nothing else.
+const contentPolicy = "default-src 'none'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // refuses answers a request that is not allowed, and reports that.
 func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
-	policy := contentPolicy
+	policy := contentPolicy + "; " + g.doc().policy
 	if g.frames != "" {
 		policy += "; frame-src " + g.frames
 	}

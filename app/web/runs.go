@@ -85,18 +85,65 @@ func (l *runList) drop(r *run) {
 	l.size -= len(r.data)
 }
 
-// of returns the runs of a tool, oldest first. An empty tool means all tools of
-// the server.
+// of returns the runs of a tool, oldest first, without their large members. An
+// empty tool means all tools of the server.
 func (l *runList) of(server, tool string) []json.RawMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := []json.RawMessage{}
 	for _, r := range l.order {
 		if r.call.Server == server && (tool == "" || r.call.Tool == tool) {
-			all = append(all, r.data)
+			all = append(all, brief(r.data))
 		}
 	}
 	return all
+}
+
+// mostMember bounds a member of a run in a list of runs, in bytes.
+const mostMember = 16 << 10
+
+// brief returns the event of a run without its members that are large, which it
+// names as omitted. Of a result, it keeps whether the tool failed.
+func brief(data json.RawMessage) json.RawMessage {
+	if len(data) <= mostMember {
+		return data
+	}
+	var all map[string]json.RawMessage
+	if err := mcp.Unmarshal(data, &all); err != nil {
+		return data // it was encoded here
+	}
+	omitted := []string{}
+	for _, name := range []string{"arguments", "result", "resultMeta", "data"} {
+		if len(all[name]) <= mostMember {
+			continue
+		}
+		omitted = append(omitted, name)
+		var result struct {
+			IsError bool `json:"isError,omitzero"`
+		}
+		if name == "result" {
+			_ = mcp.Unmarshal(all[name], &result) // a result that cannot be read has not failed
+			all[name], _ = mcp.Marshal(result)    // one bool
+			continue
+		}
+		delete(all, name)
+	}
+	all["omitted"], _ = mcp.Marshal(omitted) // strings
+	short, err := mcp.Marshal(all)
+	if err != nil {
+		return data
+	}
+	return short
+}
+
+// whole returns the event of a run.
+func (l *runList) whole(id string) (json.RawMessage, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.ids[id]; r != nil {
+		return r.data, true
+	}
+	return nil, false
 }
 
 func (l *runList) get(id string) (pageCall, bool) {
@@ -121,6 +168,17 @@ func (l *runList) claimed(server, tool, id string) map[uint64]bool {
 		}
 	}
 	return seqs
+}
+
+var errNoRun = missing("this run is no longer kept: a tool has its last ten")
+
+// oneRun returns a run with everything.
+func (s *Server) oneRun(r *http.Request) (any, error) {
+	data, ok := s.kept.whole(r.PathValue("id"))
+	if !ok {
+		return nil, errNoRun
+	}
+	return data, nil
 }
 
 // toolRuns returns the latest runs of a server's tools, or of one tool with ?tool=.
@@ -191,7 +249,7 @@ func (s *Server) scan(after, until uint64, see func(*speccheck.Message)) {
 func (s *Server) runMessages(r *http.Request) (any, error) {
 	c, ok := s.kept.get(r.PathValue("id"))
 	if !ok {
-		return nil, missing("this run is no longer kept: a tool has its last ten")
+		return nil, errNoRun
 	}
 	if c.Phase == "running" {
 		c.Messages = s.requestsOf(c)

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/host"
@@ -175,6 +176,44 @@ func (n *notices) add(e host.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.list = append(n.list[max(0, len(n.list)+1-mostNotices):], host.Event{Seq: e.Seq, At: e.At, Kind: e.Kind, Session: e.Session, Server: e.Server, Text: e.Text})
+}
+
+// lastNotices are the notices of each session since its last turn began, for pages
+// that open it later. It is safe for concurrent use.
+type lastNotices struct {
+	mu    sync.Mutex
+	lists map[string][]host.Event // by session
+	order []string                // of sessions, the latest last
+}
+
+const noticedSessions = 50 // whose notices are kept
+
+func (n *lastNotices) add(e host.Event) {
+	if e.Session == "" || e.Kind != host.EventTurn && e.Kind != host.EventNotice {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if e.Kind == host.EventTurn {
+		delete(n.lists, e.Session)
+		return
+	}
+	if n.lists == nil {
+		n.lists = map[string][]host.Event{}
+	}
+	n.order = append(slices.DeleteFunc(n.order, func(id string) bool { return id == e.Session }), e.Session)
+	if len(n.order) > noticedSessions {
+		delete(n.lists, n.order[0])
+		n.order = slices.Delete(n.order, 0, 1)
+	}
+	old := n.lists[e.Session]
+	n.lists[e.Session] = append(old[max(0, len(old)+1-mostNotices):len(old):len(old)], e)
+}
+
+func (n *lastNotices) of(session string) []host.Event {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.lists[session])
 }
 
 func (n *notices) all() []host.Event {

@@ -1,12 +1,10 @@
 package web
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"regexp"
@@ -17,33 +15,38 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// asset is a file of the page as it is served.
-type asset struct {
-	data []byte
-	tag  string // ETag
-}
-
-var assets = sync.OnceValue(func() map[string]asset {
-	files, err := fs.Sub(pageFiles, "page")
+// sources returns the files of the page, slimmed.
+var sources = sync.OnceValue(func() map[string][]byte {
+	names, err := fs.Glob(pageFiles, "page/*")
 	if err != nil {
-		panic(err) // the folder is embedded
+		panic(err) // the pattern is constant
 	}
-	names, err := fs.Glob(files, "*")
-	if err != nil {
-		panic(err)
-	}
-	all := make(map[string]asset, len(names))
+	all := make(map[string][]byte, len(names))
 	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
+		data, err := pageFiles.ReadFile(name)
 		if err != nil {
-			panic(err)
+			panic(err) // the file is embedded
 		}
-		data = slim(name, data)
-		sum := sha256.Sum256(data)
-		all[name] = asset{data: data, tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+		all[path.Base(name)] = slim(name, data)
 	}
 	return all
 })
+
+// The documents of the host's page, of that page on one server, and of a
+// gateway's page. A test builds them, so
+// that they do not fail here.
+var (
+	hostDocument    = sync.OnceValue(func() *document { return must(newDocument(sources(), "index.html")) })
+	serverDocument  = sync.OnceValue(func() *document { return hostDocument().elsewhere() })
+	gatewayDocument = sync.OnceValue(func() *document { return must(newDocument(sources(), "gateway.html")) })
+)
+
+func must(d *document, err error) *document {
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
 
 // slim removes what browsers do not need from a script or style: indentation,
 // comments, and in a style the spaces around punctuation. Lines stay, so that the
@@ -109,34 +112,33 @@ func slimStyle(line string) string {
 	})
 }
 
-// static serves the files of the page, and the one named first at "/". They have
-// no secrets: anybody who can reach the port may read them.
-func static(first string) http.Handler {
+// static serves a document, its script and its icon. They have no secrets:
+// anybody who can reach the port may read them.
+func static(doc func() *document) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := cmp.Or(strings.TrimPrefix(path.Clean(r.URL.Path), "/"), first)
-		file, ok := assets()[name]
-		if !ok {
+		d := doc()
+		switch r.URL.Path {
+		case "/":
+			serveFile(w, r, "text/html; charset=utf-8", "no-cache", d.html)
+		case "/" + d.script:
+			serveFile(w, r, "text/javascript; charset=utf-8", "max-age=31536000, immutable", d.code)
+		case "/mark.svg":
+			serveFile(w, r, "image/svg+xml", "no-cache", sources()["mark.svg"])
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		w.Header().Set("ETag", file.tag)
-		w.Header().Set("Cache-Control", "no-cache")
-		if r.Header.Get("If-None-Match") == file.tag {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		kind := mime.TypeByExtension(path.Ext(name))
-		switch path.Ext(name) { // the system's types may be wrong
-		case ".js":
-			kind = "text/javascript; charset=utf-8"
-		case ".css":
-			kind = "text/css; charset=utf-8"
-		case ".svg":
-			kind = "image/svg+xml"
-		case ".html":
-			kind = "text/html; charset=utf-8"
-		}
-		w.Header().Set("Content-Type", kind)
-		w.Write(file.data)
 	})
+}
+
+func serveFile(w http.ResponseWriter, r *http.Request, kind, cache string, data []byte) {
+	sum := sha256.Sum256(data)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", cache)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Write(data)
 }

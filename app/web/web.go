@@ -93,6 +93,7 @@ type Server struct {
 	log     atomic.Pointer[wirelog.Log]
 	spans   spans
 	notices notices
+	noticed lastNotices
 
 	sandbox sandbox
 	listed  listed
@@ -111,8 +112,12 @@ func New(o *Options) *Server {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.ctx, s.stop = ctx, func() { stop(host.ErrLeaving) }
-	s.guard = newGuard(s.opts.Hosts)
-	s.mux = s.routes()
+	doc := hostDocument
+	if s.opts.Only != "" {
+		doc = serverDocument
+	}
+	s.guard = newGuard(s.opts.Hosts, doc)
+	s.mux = s.routes(doc)
 	return s
 }
 
@@ -126,6 +131,7 @@ func (s *Server) Show(w *workspace.Workspace) {
 func (s *Server) Event(e host.Event) {
 	s.turns.add(e) // first: at the event of its end, a turn must be gone
 	s.notices.add(e)
+	s.noticed.add(e)
 	if log := s.log.Load(); log != nil {
 		s.spans.add(e, log.Last())
 	}
@@ -189,7 +195,7 @@ func (s *Server) Close() {
 }
 
 // routes returns the API. Everything that changes something is a POST.
-func (s *Server) routes() *http.ServeMux {
+func (s *Server) routes(doc func() *document) *http.ServeMux {
 	m := http.NewServeMux()
 	for pattern, h := range map[string]func(*http.Request) (any, error){
 		"GET /api/v1/state":                    s.state,
@@ -200,6 +206,7 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /api/v1/servers/{name}/runs":      s.toolRuns,
 		"GET /api/v1/servers/{name}/stats":     s.stats,
 		"GET /api/v1/servers/{name}/problems":  s.broken,
+		"GET /api/v1/runs/{id}":                s.oneRun,
 		"GET /api/v1/runs/{id}/messages":       s.runMessages,
 		"POST /api/v1/wire/find":               s.findCall,
 		"POST /api/v1/notices/clear":           s.clearNotices,
@@ -259,7 +266,7 @@ func (s *Server) routes() *http.ServeMux {
 	m.HandleFunc("GET /api/v1/events", s.stream)
 	m.HandleFunc("GET /api/v1/wire/save", s.save)
 	m.HandleFunc("GET /api/", s.notFound)
-	m.Handle("GET /", static("index.html"))
+	m.Handle("GET /", static(doc))
 	return m
 }
 

@@ -158,7 +158,7 @@ func (st *stage) runWith(p *tab, tool string, args map[string]any) {
 	p.until(`document.querySelector('.tool h2')?.innerText.trim() === '` + tool + `'`)
 	raw, err := json.Marshal(args)
 	p.must(err)
-	eval[bool](p, `(async () => { const {startRun} = await import('/runs.js'); await startRun('stage', '`+tool+`', `+string(raw)+`); return true; })()`)
+	eval[bool](p, `(async () => { const {startRun} = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.runs); await startRun('stage', '`+tool+`', `+string(raw)+`); return true; })()`)
 }
 
 // audited returns the tools of the records of a kind in the audit log.

@@ -127,7 +127,7 @@ func TestHostAgreesWithAppBridge(t *testing.T) {
 		t.Run(test.server, func(t *testing.T) {
 			eval[string](p, `location.hash = '#/drive/`+test.server+`/tools/`+test.tool+`'`)
 			p.until(`document.querySelector('.tool code')?.innerText === '` + test.tool + `'`)
-			eval[bool](p, `(async () => { seen.length = 0; const {startRun} = await import('/runs.js'); await startRun('`+test.server+`', '`+test.tool+`', `+test.args+`); return true; })()`)
+			eval[bool](p, `(async () => { seen.length = 0; const {startRun} = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.runs); await startRun('`+test.server+`', '`+test.tool+`', `+test.args+`); return true; })()`)
 			p.sequence("ui/initialize", "ui/notifications/initialized", "+ui/notifications/tool-input", "+ui/notifications/tool-result", "ui/notifications/size-changed")
 			eval[string](p, `(document.documentElement.dataset.theme = document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark', document.dispatchEvent(new Event('theme')), '')`)
 			p.until(`seen.some(({sent, m}) => sent && m.method === 'ui/notifications/host-context-changed' && m.params.theme)`)

@@ -31,7 +31,7 @@ func peerView(t *testing.T, name string, args ...string) config.Server {
 // watch records the messages between the page and its views.
 func (p *tab) watch() {
 	p.t.Helper()
-	eval[bool](p, `(async () => { window.seen = []; (await import('/apps.js')).watchers.add((v, sent, m) => seen.push({sent, m: JSON.parse(JSON.stringify(m))})); return true; })()`)
+	eval[bool](p, `(async () => { window.seen = []; (await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.apps)).watchers.add((v, sent, m) => seen.push({sent, m: JSON.parse(JSON.stringify(m))})); return true; })()`)
 }
 
 type viewMessage struct {
@@ -188,7 +188,7 @@ func TestViewsThatWantTheNetwork(t *testing.T) {
 			eval[string](p, `location.hash = '#/drive/`+test.server+`/tools/`+test.tool+`'`)
 			p.until(`document.querySelector('.tool h2')`)
 			if len(args) > 0 {
-				eval[bool](p, `(async () => { const {startRun} = await import('/runs.js'); await startRun('pdf', 'display_pdf', {url: 'file://`+args[0]+`'}); return true; })()`)
+				eval[bool](p, `(async () => { const {startRun} = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.runs); await startRun('pdf', 'display_pdf', {url: 'file://`+args[0]+`'}); return true; })()`)
 			} else {
 				p.clickText("Run")
 			}

@@ -214,7 +214,7 @@ func TestBuiltinViews(t *testing.T) {
 	} {
 		eval[string](p, `location.hash = '#/drive/`+test.server+`/tools/`+test.tool+`'`)
 		p.until(`document.querySelector('.tool h2') && location.hash.includes('` + test.tool + `') && document.querySelector('.tool code').innerText === '` + test.tool + `'`)
-		eval[bool](p, `(async () => { seen.length = 0; const {startRun} = await import('/runs.js'); await startRun('`+test.server+`', '`+test.tool+`', `+test.args+`); return true; })()`)
+		eval[bool](p, `(async () => { seen.length = 0; const {startRun} = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.runs); await startRun('`+test.server+`', '`+test.tool+`', `+test.args+`); return true; })()`)
 		p.sequence("ui/initialize", "ui/notifications/initialized", "+ui/notifications/tool-result", "ui/notifications/size-changed")
 		if n := conform(t, p.watched()); n < 4 {
 			t.Errorf("%s: %d messages", test.server, n)

@@ -160,7 +160,7 @@ func openIn(t *testing.T, b *chromium, url string, l look) *tab {
 func (p *tab) navigate(url string) {
 	p.t.Helper()
 	p.must(chromedp.Do(p.ctx, chromedp.Navigate(url)))
-	p.until(`document.querySelector('nav') !== null || document.querySelector('.closed') !== null`)
+	p.until(`document.querySelector('#top .side > *') !== null || document.querySelector('.closed') !== null`)
 }
 
 // newTab returns a tab of a browser without a page.

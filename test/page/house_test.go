@@ -44,6 +44,7 @@ type plan struct {
 	models  map[string]llm.Model // that can be chosen
 	rules   []config.Rule
 	add     *web.Proposal // what any text would add
+	folder  string        // of the project
 	dir     string        // of sessions and approvals; empty: a new one
 }
 
@@ -88,7 +89,7 @@ func build(t *testing.T, p plan) *house {
 	h.dir = p.dir
 	var err error
 	h.work, err = workspace.Open(workspace.Options{
-		Dir: p.dir, Settings: config.Settings{Rules: p.rules}, Servers: p.servers, Model: p.model, Builtin: p.builtin, Host: host.Options{Views: true},
+		Dir: p.dir, Settings: config.Settings{Rules: p.rules}, Servers: p.servers, Model: p.model, Builtin: p.builtin, Host: host.Options{Views: true, Folder: p.folder},
 		Event: h.web.Event, State: h.web.State, OpenPage: func(string, string) error { return nil },
 	})
 	if err != nil {

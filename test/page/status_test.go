@@ -104,7 +104,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	h.ready(t, "odd")
 	p := open(t, h.visit(), desk)
 	p.at("#/wire", `document.querySelector('.wiretable')`)
-	eval[bool](p, `(async () => { window.store = await import('/store.js'); return true; })()`)
+	eval[bool](p, `(async () => { window.store = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.store); return true; })()`)
 	const sessions = 12
 	for range sessions {
 		one := h.work.Host.NewSession()

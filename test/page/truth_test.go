@@ -119,7 +119,7 @@ func TestDigits(t *testing.T) {
 	p.until(`document.querySelector('.outcome .failure .json')?.innerText.includes('9007199254740993')`)
 	p.run("odd", "defaults")
 	p.until(`document.querySelector('.outcome').innerText.includes('got {"id":9007199254740993,"factor":1.0}')`)
-	got := eval[string](p, `(async () => { const n = await import('/numbers.js'); const v = n.parse('{"a":9007199254740993,"b":[1.0,-0,1e3,0.1,12],"c":"4e1"}'); return n.stringify(v) + n.isNumber(v.a) + (v.b[4] === 12) + String(n.number('1.50')) + n.number('x'); })()`)
+	got := eval[string](p, `(async () => { const n = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.numbers); const v = n.parse('{"a":9007199254740993,"b":[1.0,-0,1e3,0.1,12],"c":"4e1"}'); return n.stringify(v) + n.isNumber(v.a) + (v.b[4] === 12) + String(n.number('1.50')) + n.number('x'); })()`)
 	if want := `{"a":9007199254740993,"b":[1.0,-0,1e3,0.1,12],"c":"4e1"}truetrue1.50undefined`; got != want {
 		t.Errorf("numbers.js keeps %s, want %s", got, want)
 	}

@@ -195,7 +195,7 @@ func TestTimeline(t *testing.T) {
 		Parts int
 		Tip   string
 	}](p, `(async () => {
-		const { Timeline } = await import('/timeline.js');
+		const { Timeline } = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.timeline);
 		const picked = [];
 		const line = new Timeline((seq) => picked.push(seq));
 		line.el.style.width = '1000px';

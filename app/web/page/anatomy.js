@@ -12,7 +12,7 @@ import { names, offers } from './offers.js';
 import { phase, tone } from './phases.js';
 import { state, on, detail } from './store.js';
 import { explain } from './explain.js';
-import { playButton } from './learn.js';
+import { playButton } from './controls.js';
 import { playable } from './playable.js';
 import { transports, usable } from './servers.js';
 

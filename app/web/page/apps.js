@@ -4,9 +4,9 @@
 // checked, and everything that it wants goes through Tenon's permissions.
 // docs/apps.md describes it.
 
-import { h, button, fill, icon, lasting } from './dom.js';
+import { h, button, dialog, fill, icon, lasting } from './dom.js';
 import * as api from './api.js';
-import { coded, decode, notOpened, openLink, save, webAddress } from './links.js';
+import { coded, decode, notOpened, openLink, save, webAddress, wholeAddress } from './links.js';
 import { bytes } from './format.js';
 import { on, state } from './store.js';
 import { isObject } from './schema.js';
@@ -129,14 +129,14 @@ class View {
     for (const f of watchers) f(this, true, whole);
     this.frame?.contentWindow?.postMessage(whole, this.origin);
   }
-  tell(method, params) { this.send({ method, params }); }
+  notify(method, params) { this.send({ method, params }); }
 
-  // hear checks a message of the proxy, which is the view's unless its method is
+  // receive checks a message of the proxy, which is the view's unless its method is
   // one of the sandbox.
-  hear(m) {
+  receive(m) {
     for (const f of watchers) f(this, false, m);
     if (!isObject(m) || m.jsonrpc !== '2.0') return;
-    if (typeof m.method === 'string' && m.method.startsWith(sandbox)) { this.heardProxy(m.method.slice(sandbox.length), m.params); return; }
+    if (typeof m.method === 'string' && m.method.startsWith(sandbox)) { this.receiveProxy(m.method.slice(sandbox.length), m.params); return; }
     const hasID = typeof m.id === 'string' && m.id.length < 200 || typeof m.id === 'number';
     if (typeof m.method !== 'string') {
       if (hasID) { this.waiting.get(m.id)?.(m); this.waiting.delete(m.id); }
@@ -147,8 +147,8 @@ class View {
     else if (m.id === undefined) this.notified(m.method, m.params ?? {});
   }
 
-  heardProxy(what, params) {
-    if (what === 'proxy-ready') this.tell(sandbox + 'resource-ready', { html: '', sandbox: 'allow-scripts allow-same-origin allow-forms', ...this.granted });
+  receiveProxy(what, params) {
+    if (what === 'proxy-ready') this.notify(sandbox + 'resource-ready', { html: '', sandbox: 'allow-scripts allow-same-origin allow-forms', ...this.granted });
     if (what !== 'dropped') return;
     if (params?.count >= 1000) this.end('The view was stopped: it sent too many messages.');
     else this.say(h('p', { class: 'soft' }, { rate: 'The view sends messages too fast; some were dropped.', size: 'A message of the view was dropped: it has more than 4 MB.' }[params?.why] ?? 'A message of the view was dropped: it is not valid.'));
@@ -224,11 +224,11 @@ class View {
     const c = this.call;
     if (!this.sentInput) {
       this.sentInput = true;
-      this.tell('ui/notifications/tool-input', { arguments: isObject(c.arguments) ? c.arguments : {} });
+      this.notify('ui/notifications/tool-input', { arguments: isObject(c.arguments) ? c.arguments : {} });
     }
     if (this.sentResult || c.phase === 'running') return;
-    if (c.result) this.tell('ui/notifications/tool-result', { content: [], ...c.result, ...(c.resultMeta ? { _meta: c.resultMeta } : {}) });
-    else if (c.phase === 'cancelled' || c.phase === 'denied' || c.phase === 'failed') this.tell('ui/notifications/tool-cancelled', { reason: c.problem || c.rule || c.phase });
+    if (c.result) this.notify('ui/notifications/tool-result', { content: [], ...c.result, ...(c.resultMeta ? { _meta: c.resultMeta } : {}) });
+    else if (c.phase === 'cancelled' || c.phase === 'denied' || c.phase === 'failed') this.notify('ui/notifications/tool-cancelled', { reason: c.problem || c.rule || c.phase });
     else return;
     this.sentResult = true;
   }
@@ -248,7 +248,7 @@ class View {
     };
   }
 
-  changed(part) { if (this.ready) this.tell('ui/notifications/host-context-changed', part); }
+  changed(part) { if (this.ready) this.notify('ui/notifications/host-context-changed', part); }
 
   setMode(mode) {
     if (!this.frame || mode === this.mode) return;
@@ -307,7 +307,7 @@ const served = (method, ...names) => async function (p, signal) {
   if (params.arguments !== undefined && !isObject(params.arguments)) throw invalid('arguments: expected an object');
   const token = p._meta?.progressToken;
   this.progress ??= new Map();
-  const progress = token === undefined ? null : (n) => this.tell('notifications/progress', { progressToken: token, ...n });
+  const progress = token === undefined ? null : (n) => this.notify('notifications/progress', { progressToken: token, ...n });
   return this.forward(method, params, signal, progress);
 };
 
@@ -336,7 +336,7 @@ const methods = {
     if (typeof p.url !== 'string') throw invalid('url: expected a string');
     const u = p.url.length < 4000 ? webAddress(p.url) : null;
     if (!u) throw new Refusal(-32000, notOpened(p.url.slice(0, 4000)));
-    const yes = await this.dialog('Open this address?', [h('p', { class: 'address' }, h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))), coded(u) && h('p', { class: 'state wait block' }, icon('warn'), coded(u))], button('Open in a new tab', { class: 'primary' }, 'out'));
+    const yes = await this.dialog('Open this address?', [wholeAddress(u), coded(u) && h('p', { class: 'state wait block' }, icon('warn'), coded(u))], button('Open in a new tab', { class: 'primary' }, 'out'));
     if (!yes) return { isError: true };
     await this.audited('ui/open-link', { url: u.href });
     openLink(u, '').click();
@@ -414,16 +414,13 @@ const methods = {
 View.prototype.dialog = async function (title, body, yes) {
   if (this.asking) throw new Refusal(-32000, 'the person is being asked already');
   this.asking = true;
-  const box = h('dialog', { class: 'box', 'aria-label': title }, h('h2', null, title), h('p', { class: 'soft' }, `The ${this.title[0].toLowerCase()}${this.title.slice(1)} of ${this.server} wants this.`), body,
+  const box = dialog(title, h('p', { class: 'soft' }, `The ${this.title[0].toLowerCase()}${this.title.slice(1)} of ${this.server} wants this.`), body,
     h('div', { class: 'actions' }, yes, button('Cancel', { autofocus: true, onclick: () => box.close() })));
   yes.inert = true; // what was meant for something else must not answer
   setTimeout(() => { yes.inert = false; }, 500);
   let answer = false;
   yes.addEventListener('click', () => { answer = true; setTimeout(() => box.close()); });
-  document.body.append(box);
-  box.showModal();
   await new Promise((done) => box.addEventListener('close', done));
-  box.remove();
   this.asking = false;
   return answer;
 };
@@ -469,10 +466,9 @@ function variables() {
 
 const restyled = () => { for (const v of framed) v.changed({ theme: theme(), styles: { variables: variables() } }); };
 document.addEventListener('theme', restyled);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', restyled);
 
 addEventListener('message', (e) => {
-  for (const v of framed) if (e.source === v.frame.contentWindow && e.origin === v.origin) { v.hear(e.data); return; }
+  for (const v of framed) if (e.source === v.frame.contentWindow && e.origin === v.origin) { v.receive(e.data); return; }
 });
 // A question must be seen: a view that fills the screen makes room for it.
 on('asks', () => { if (state.asks.size) for (const v of live.values()) v.setMode('inline'); });

@@ -1,12 +1,13 @@
 // Questions to the person: approvals, forms, pages to open and sampling
 // requests. The name of the asking server is shown outside of the server's text.
 
-import { h, button, icon, announce, problem, warnings, alertLine } from './dom.js';
+import { h, button, fill, icon, announce, problem, warnings, alertLine } from './dom.js';
 import * as api from './api.js';
 import { coded, notOpened, openLink, webAddress, wholeAddress } from './links.js';
 import { state, on } from './store.js';
 import { form } from './form.js';
 import { block, data } from './content.js';
+import { copied } from './schema.js';
 import { tree } from './json.js';
 import { findLink } from './runs.js';
 
@@ -27,9 +28,9 @@ const heads = { approval: 'Allow this call?', form: 'asks you to fill in a form'
 
 function make(ask) {
   const out = alertLine();
-  const answer = async (action, content) => {
+  const answer = async (action, content, more) => {
     out.textContent = '';
-    try { await api.post('asks/' + encodeURIComponent(ask.id), content === undefined ? { action } : { action, content }); } catch (e) { out.textContent = e.message; }
+    try { await api.post('asks/' + encodeURIComponent(ask.id), { action, ...(content === undefined ? {} : { content }), ...more }); } catch (e) { out.textContent = e.message; }
   };
   const body = { approval, form: formAsk, url, sampling, flow }[ask.kind]?.(ask, answer) ?? [];
   return h('section', { class: 'ask' + (ask.loud ? ' loud' : ''), tabindex: -1, 'aria-label': `Question from ${ask.server}` },
@@ -40,6 +41,7 @@ function approval(ask, answer) {
   const c = ask.call;
   const t = ask.tool;
   const b = (action, text, cls) => button(text, { class: cls, onclick: () => answer(action) });
+  const parts = choices(ask, answer);
   return [
     h('p', null, h('strong', null, c.server), ' › ', h('strong', null, t?.title || c.tool), ' ', h('code', null, c.tool)),
     warnings(ask.warnings),
@@ -47,9 +49,11 @@ function approval(ask, answer) {
     h('p', { class: 'label' }, 'Arguments'), data(targetsFirst(c.arguments ?? {})),
     edit(ask.diff),
     h('p', { class: 'label' }, ask.message || c.rule),
+    ask.repeat > 0 && h('p', { class: 'state wait block' }, icon('warn'), `You were asked about this call ${ask.repeat === 1 ? 'once' : ask.repeat + ' times'} before in this turn.`),
     changes(ask.changes),
     t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? `First use. What the server says about this ${ask.skill ? 'skill' : 'tool'}` : 'Current definition'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Full definition'), tree(JSON.stringify(t)))) : null,
-    h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), !ask.eachTime && b('session', 'Allow for this session'), !ask.eachTime && b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
+    h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), !ask.eachTime && b('session', 'Allow for this session'), !ask.eachTime && b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny'), parts.buttons),
+    parts.place,
   ];
 }
 
@@ -60,6 +64,54 @@ function edit(d) {
   return [h('p', { class: 'label' }, `${d.new ? 'Creates' : 'Changes'} ${d.path}` + (d.text ? ` (${d.added} added, ${d.removed} removed)` : '')), warnings(d.notes),
     d.text && h('pre', { class: 'edit', tabindex: 0, 'aria-label': 'The difference' }, d.text.split('\n').map((l) => h(tags[l[0]] ?? 'span', null, l + '\n'))),
     d.left ? h('p', { class: 'soft' }, `${d.left} more lines are not shown.`) : null];
+}
+
+// choices are the answers that need more than a button: similar calls, other
+// arguments, and a reason. One of them is open at a time.
+function choices(ask, answer) {
+  const place = h('div', { class: 'ask-choice', hidden: true });
+  const all = [];
+  const choice = (text, make) => {
+    const b = button(text, { class: 'small quiet', 'aria-expanded': 'false', onclick: () => {
+      const open = b.getAttribute('aria-expanded') === 'false';
+      for (const other of all) other.setAttribute('aria-expanded', String(other === b && open));
+      place.hidden = !open;
+      fill(place, open && (b.made ??= make()));
+      if (!open) return;
+      place.scrollIntoView({ block: 'nearest' });
+      place.querySelector('input, textarea, select')?.focus({ preventScroll: true });
+    } });
+    all.push(b);
+  };
+  if (!ask.eachTime && (ask.proposals?.length || ask.folder)) choice('Allow similar …', () => similar(ask, answer));
+  if (!ask.skill) choice('Edit arguments …', () => edited(ask, answer));
+  choice('Deny with a reason …', () => denied(ask, answer));
+  return { place, buttons: h('span', { class: 'more-choices' }, all) };
+}
+
+// similar offers to allow calls like this one.
+function similar(ask, answer) {
+  const named = [...(ask.proposals ?? []), { id: '', label: 'all calls of this tool' }];
+  const name = 'similar-' + ask.id;
+  const options = named.map((p, i) => h('label', { class: 'tick' }, h('input', { type: 'radio', name, value: p.id, checked: i === 0 }), h('span', null, p.label)));
+  const group = h('div', { class: 'options', role: 'radiogroup', 'aria-label': 'Calls to allow' }, options);
+  const allow = (action, text) => button(text, { onclick: () => { const proposal = group.querySelector(':checked').value; answer(action, undefined, proposal ? { proposal } : {}); } });
+  return [h('p', { class: 'label' }, 'Allow this call, and later ones without asking:'), group,
+    h('div', { class: 'actions' }, allow('session', 'For this session'), ask.folder && allow('project', 'For this project'), allow('always', 'Always'), ask.folder && h('span', { class: 'soft wrap' }, 'The project is ', h('code', null, ask.folder)))];
+}
+
+// edited offers to make the call with other arguments.
+function edited(ask, answer) {
+  const f = form(ask.tool?.inputSchema, { value: copied(ask.call.arguments ?? {}), label: 'Arguments' });
+  return [h('p', { class: 'label' }, 'Arguments of this call. The model sees that you changed them.'), f.el,
+    h('div', { class: 'actions' }, button('Allow once with these arguments', { onclick: () => { if (!f.problems().length) answer('once', undefined, { arguments: f.value() }); } }))];
+}
+
+// denied offers to deny the call and to say why.
+function denied(ask, answer) {
+  const text = h('textarea', { class: 'grow', rows: 2, maxlength: 2000, 'aria-label': 'Reason', placeholder: 'What should be done instead?' });
+  const b = (action, name) => button(name, { class: 'deny', onclick: () => answer(action, undefined, text.value.trim() ? { reason: text.value.trim() } : {}) });
+  return [h('p', { class: 'label' }, 'The model reads your reason.'), text, h('div', { class: 'actions' }, b('deny', 'Deny and say why'), ask.kind === 'approval' && b('never', 'Always deny and say why'))];
 }
 
 // changes lists what has changed since the person approved it.
@@ -88,7 +140,8 @@ function targetsFirst(args) {
 
 function flow(ask, answer) {
   return [h('p', { class: 'wrap' }, ask.message), h('p', null, 'Data of ', h('strong', null, ask.from), ' to ', h('strong', null, ask.server)), data(ask.call?.arguments ?? {}),
-    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), !ask.eachTime && button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }))];
+    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), !ask.eachTime && button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') })),
+    h('details', null, h('summary', null, 'Deny with a reason'), denied(ask, answer))];
 }
 
 const mute = (ask, answer) => button('Mute ' + ask.server, { class: 'quiet', title: `Decline this and all further questions from ${ask.server}`, onclick: () => answer('mute') });

@@ -105,7 +105,7 @@ class Chat {
     this.views = got.views ?? {};
     this.messages = (got.messages ?? []).slice(0, got.turn ? got.turn.before : undefined);
     if (!got.turn) this.settle(id);
-    if (!got.turn && this.tail?.id !== id) this.tail = { id, list: [got.problem && { kind: 'error', text: got.problem }, got.stop && { kind: 'done', stop: got.stop }].filter(Boolean) };
+    if (!got.turn && this.tail?.id !== id) this.tail = { id, list: [...(got.notices ?? []), got.problem && { kind: 'error', text: got.problem }, got.stop && { kind: 'done', stop: got.stop }].filter(Boolean) };
     else resume(id, got.turn);
     return true;
   }

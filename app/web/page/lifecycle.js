@@ -5,7 +5,7 @@ import { h, fill, icon, problem } from './dom.js';
 import * as api from './api.js';
 import { bytes, millis } from './format.js';
 import { named, outcome } from './frames.js';
-import { legacy, numbers, playButton, revisions } from './learn.js';
+import { legacy, numbers, playButton, revisions } from './controls.js';
 import { tree } from './json.js';
 import { state } from './store.js';
 import { Player } from './travel.js';

@@ -1,7 +1,7 @@
 // The entry point: log in, load the state, open the event stream, and show the
 // view that the address names.
 
-import { h, s, button, fill, icon, announce } from './dom.js';
+import { h, button, fill, icon, announce } from './dom.js';
 import * as api from './api.js';
 import { state, on, emit, load, listen, remember } from './store.js';
 import { day } from './format.js';
@@ -45,15 +45,11 @@ function go(...parts) { location.hash = '#/' + parts.map(encodeURIComponent).joi
 
 function top() {
   const theme = button('Light or dark', { bare: true, onclick: () => setTheme(dark() ? 'light' : 'dark') });
-  const tab = (view, name, key) => { const a = h('a', { to: view === 'learn' ? '/' : '/' + view, 'aria-keyshortcuts': key }, name); a.dataset.view = view; return a; };
   const model = h('a', { class: 'pill model-badge', to: state.can.connect ? '/connect' : '/chat' });
   const asks = button('Questions', { class: 'pill asks', onclick: () => document.querySelector('#tray .ask')?.focus() });
   const news = button('Notices', { class: 'news', onclick: showNotices });
   const line = h('span', { class: 'pill line', role: 'status' });
-  fill(document.getElementById('top'),
-    h('a', { class: 'brand', to: '/' }, s('svg', { viewBox: '0 0 24 24', class: 'logo', 'aria-hidden': 'true' }, s('path', { d: 'M2 4h9v5h4v6h-4v5H2z', class: 'tenon' }), s('path', { d: 'M22 4h-9v3.500h4v9h-4V20h9z', class: 'mortise' })), 'Tenon'),
-    h('nav', { 'aria-label': 'Views' }, tab('learn', 'Learn', '1'), tab('servers', 'Servers', '2'), tab('wire', 'Wire', '3'), tab('chat', 'Chat', '4')),
-    h('div', { class: 'side' }, news, tasks(), asks, model, line, theme, button('Keyboard and help', { bare: true, class: 'help', onclick: help }, 'ask')));
+  fill(document.querySelector('#top .side'), news, tasks(), asks, model, line, theme, button('Keyboard and help', { bare: true, class: 'help', onclick: help }, 'ask'));
   const drawLine = () => { line.className = 'pill line ' + (state.online ? 'ok' : 'bad'); fill(line, icon(state.online ? 'ok' : 'warn'), h('span', null, state.online ? 'Live' : 'Not connected')); };
   const drawAsks = () => { const n = state.asks.size; asks.hidden = n === 0; fill(asks, icon('ask'), h('span', null, n === 1 ? '1 question' : n + ' questions')); };
   const drawTheme = () => { fill(theme, icon(dark() ? 'sun' : 'moon')); };
@@ -112,8 +108,6 @@ function closed(text) {
 }
 
 async function start() {
-  const theme = remember('theme');
-  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
   const token = /^#token=([A-Za-z0-9]+)$/.exec(location.hash);
   if (token) {
     history.replaceState(null, '', location.pathname + '#/');

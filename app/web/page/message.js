@@ -6,6 +6,7 @@ import * as api from './api.js';
 import { ansi } from './ansi.js';
 import { bytes, clock, count, millis } from './format.js';
 import { parse, stringify } from './numbers.js';
+import { pretty, sides } from './diff.js';
 import { status } from './status.js';
 import { mark } from './words.js';
 import { on, rows, state } from './store.js';
@@ -89,7 +90,6 @@ function http(x) {
 async function compare(place, a, b) {
   try {
     const got = await api.post('wire/compare', { a, b });
-    const { pretty, sides } = await import('./diff.js');
     fill(place, h('h3', null, got.differences.length ? `${a} and ${b} differ in ${count(got.differences.length, 'place')}` : `${a} and ${b} are the same`),
       sides(pretty(got.a), pretty(got.b), 'Message ' + a, 'Message ' + b));
   } catch (e) { fill(place, problem(e)); }

@@ -1,7 +1,7 @@
 // The pane beside the arguments: the runs of a tool, and of one run its result,
 // its messages and the log lines of its server while it ran.
 
-import { h, button, fill, icon, announce, copyButton } from './dom.js';
+import { h, button, fill, icon, announce, copyButton, problem } from './dom.js';
 import * as api from './api.js';
 import { bytes, clock, millis } from './format.js';
 import { on } from './store.js';
@@ -11,7 +11,7 @@ import { tree } from './json.js';
 import { logLine } from './logs.js';
 import { sides } from './diff.js';
 import { unmatched } from './status.js';
-import { runsOf } from './runs.js';
+import { runsOf, wholeRun } from './runs.js';
 import { callWord, counting, mark } from './words.js';
 
 // renderers may show a result in their own way: functions of the element, and of
@@ -65,7 +65,7 @@ export class Outcome {
       fill(this.result, h('div', { class: 'empty soft' }, h('p', null, 'No result yet.'), h('p', null, 'Fill in the arguments and press Run. The result, the messages of the call and its log lines appear here.')));
     } else {
       this.drawMeta(r);
-      const now = r.id + r.phase; // progress must not draw a result again
+      const now = r.id + r.phase + (r.omitted ?? ''); // progress must not draw a result again
       if (this.shown !== now || r.phase === 'running') { this.shown = now; this.drawResult(r); }
     }
     this.toggle();
@@ -117,6 +117,11 @@ export class Outcome {
         this.unmatched && h('p', { class: 'state bad block wrap' }, icon('warn'), 'The server has sent a response that belongs to no request: its id is wrong. ', h('a', { to: '/wire/' + this.unmatched }, 'Open it in Wire')));
       return;
     }
+    if (r.omitted) {
+      fill(this.result, h('p', { class: 'soft' }, 'Loading the result …'));
+      wholeRun(r.id).catch((e) => { if (this.id === r.id) fill(this.result, problem(e)); });
+      return;
+    }
     const place = h('div');
     fill(this.result, place, r.phase === 'cancelled' ? h('p', { class: 'soft' }, 'You cancelled this call.') : r.error && failure({ ...r, code: 0 })); // the status has the code
     if (r.result && !renderers.some((f) => f(place, { server: this.server, tool: this.tool, run: r }))) fill(place, result(r.result, { problem: r.problem, onresource: this.hooks.open }));
@@ -149,6 +154,11 @@ export class Outcome {
     const a = runsOf(this.server, this.tool.name).find((r) => r.id === this.other);
     const b = this.run();
     if (!a || !b) { fill(this.comparison); return; }
+    if (a.omitted) {
+      fill(this.comparison, h('p', { class: 'soft' }, 'Loading the result …'));
+      wholeRun(a.id).then(() => this.drawCompare(), (e) => fill(this.comparison, problem(e)));
+      return;
+    }
     const [x, y] = a.n < b.n ? [a, b] : [b, a];
     const text = (r) => stringify(r.result ?? { error: r.error, code: r.code, data: r.data }, 2);
     fill(this.comparison, h('h3', null, 'Arguments'), sides(stringify(x.arguments ?? {}, 2), stringify(y.arguments ?? {}, 2), `Run ${x.n}`, `Run ${y.n}`),

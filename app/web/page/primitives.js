@@ -5,7 +5,7 @@ import { h, button, fill, icon, problem } from './dom.js';
 import * as api from './api.js';
 import { count, millis } from './format.js';
 import { answered, lines } from './exchange.js';
-import { numbers, playButton } from './learn.js';
+import { numbers, playButton } from './controls.js';
 import { offers } from './offers.js';
 import { usable } from './servers.js';
 import { detail, on, state } from './store.js';

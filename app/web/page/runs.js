@@ -22,7 +22,7 @@ function put(c, fetched) {
   const all = tools.get(k);
   const at = all.findIndex((r) => r.id === c.id);
   if (at < 0) all.push(c);
-  else if (c.phase !== 'running' || all[at].phase === 'running' && !(fetched && reached(c) < reached(all[at]))) all[at] = c;
+  else if (c.phase !== 'running' && !(c.omitted && all[at].phase !== 'running') || all[at].phase === 'running' && !(fetched && reached(c) < reached(all[at]))) all[at] = c;
   all.sort((a, b) => a.n - b.n);
   if (all.length > most) all.shift();
   emit('run', c);
@@ -35,6 +35,9 @@ export async function loadRuns(server, tool) {
   const { runs } = await api.get(`${api.server(server)}/runs?tool=${encodeURIComponent(tool)}`);
   for (const c of runs) put(c, true);
 }
+
+// wholeRun fetches what the list of runs has omitted of a run.
+export async function wholeRun(id) { put(await api.get('runs/' + encodeURIComponent(id)), true); }
 
 // startRun calls a tool and returns the run.
 export async function startRun(server, tool, args) {

@@ -6,7 +6,7 @@ import { h, button, fill, icon, problem } from './dom.js';
 import * as api from './api.js';
 import { bytes, millis } from './format.js';
 import { args, named, outcome } from './frames.js';
-import { numbers, playButton } from './learn.js';
+import { numbers, playButton } from './controls.js';
 import { detail, on, rows, state, turns } from './store.js';
 import { usable } from './servers.js';
 import { Player } from './travel.js';

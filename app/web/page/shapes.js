@@ -5,7 +5,7 @@ import { h, button, fill, icon, problem } from './dom.js';
 import * as api from './api.js';
 import { bytes, clock } from './format.js';
 import { step } from './json.js';
-import { numbers, playButton } from './learn.js';
+import { numbers, playButton } from './controls.js';
 import { Player } from './travel.js';
 
 const kinds = [

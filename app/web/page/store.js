@@ -205,11 +205,16 @@ function forget(session) {
   }
 }
 
+// retracted returns the events of a turn without the text and thinking of its
+// running step, which are after the last call: the model is asked again.
+const retracted = (all) => { const last = all.findLastIndex((e) => e.kind === 'tool' || e.kind === 'turn'); return all.filter((e, i) => i <= last || e.kind !== 'text' && e.kind !== 'thinking'); };
+
 const host = {
   turn: (e) => { if (!(e.seq <= known.get(e.session))) turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
   text: turn,
   thinking: turn,
   error: turn,
+  retract: (e) => { if (e.seq <= known.get(e.session)) return; const all = turns.get(e.session); if (all) turns.set(e.session, retracted(all)); emit('chat', e); },
   notice: (e) => { if (e.session) turn(e); else emit('notice', e); },
   tool: (e) => {
     const { server, tool, rule, phase, forModel } = e.call;

@@ -5,7 +5,7 @@
 import { h, fill, icon, problem } from './dom.js';
 import * as api from './api.js';
 import { bytes, count, millis } from './format.js';
-import { numbers, playButton, revisions } from './learn.js';
+import { numbers, playButton, revisions } from './controls.js';
 import { state } from './store.js';
 import { Player } from './travel.js';
 
