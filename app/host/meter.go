@@ -39,3 +39,13 @@ func (s *Session) unmeasured() {
 
 // estimate returns about how many tokens a request has, at four bytes a token.
 func estimate(r *llm.Request) int { return sizeOf(r) / 4 }
+
+// StoredMessages returns the conversation as it is saved: without known secrets and
+// without arguments whose names are those of secrets.
+func (s *Session) StoredMessages() []llm.Message {
+	all := s.Messages()
+	for i, m := range all {
+		all[i] = s.host.stored(m)
+	}
+	return all
+}

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 // A command is a command that the user types after a slash, in both user
 // interfaces.
 type command struct {
+	group             string // of this and the following commands in /help; "" means that of the one before
 	name, args, about string
 
 	// words are the kinds of its arguments, for completion: server, tool, uri,
@@ -37,6 +39,8 @@ type outcome struct {
 	quit    bool       // leave
 	items   []listItem // of the list
 	notes   []string   // messages to show
+
+	clipboard string // copy this through the terminal
 }
 
 // A callSheet is a sheet and its tool or prompt.
@@ -51,34 +55,42 @@ type callSheet struct {
 // commands returns all commands, in the order of /help.
 func commands() []command {
 	return []command{
-		{name: "help", about: "list commands and keys", run: runHelp},
-		{name: "tools", args: "[server]", words: []string{"server"}, about: "list the tools", run: runTools},
+		{group: "Conversation", name: "clear", about: "start a new conversation; the old one is saved", run: runClear},
+		{name: "resume", args: "[id]", words: []string{"session"}, about: "continue a saved conversation, from a list", run: runResume},
+		{name: "compact", args: "[what to keep]", about: "replace the older part by a summary", run: runCompact},
+		{name: "queue", args: "[remove N|all]", about: "list or remove the messages that wait", run: runQueue},
+		{name: "undo", about: "remove the last turn, and say what its calls changed", run: runUndo},
+		{name: "redo", about: "bring back the turn that /undo removed", run: runRedo},
+		{name: "copy", about: "copy the last answer", run: runCopy},
+		{name: "export", args: "[file]", about: "write the conversation to a file: Markdown, or JSON (.json)", run: runExport},
+		{name: "editor", about: "write the message in your editor (Ctrl-G)", run: runEditor},
+
+		{group: "Model", name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
+		{name: "effort", args: "[level]", words: []string{"effort"}, about: "show or choose how much the model thinks", run: runEffort},
+
+		{group: "Tools", name: "tools", args: "[server]", words: []string{"server"}, about: "list the tools", run: runTools},
 		{name: "call", args: "server/tool [name=value …]", words: []string{"tool", "argument"}, about: "call a tool; missing arguments are asked for", run: runCall},
 		{name: "resources", args: "[server]", words: []string{"server"}, about: "list resources and templates", run: runResources},
 		{name: "read", args: "server uri", words: []string{"server", "uri"}, about: "read a resource", run: runRead},
 		{name: "prompts", args: "[server]", words: []string{"server"}, about: "list the prompts", run: runPrompts},
 		{name: "prompt", args: "server:name [name=value …]", words: []string{"prompt"}, about: "use a prompt; /server:name does the same", run: runPrompt},
 		{name: "tasks", args: "[background|wait|cancel [id]]", words: []string{"taskaction", "task"}, about: "list calls that run as tasks, or act on one", run: runTasks},
-		{name: "servers", about: "show the servers; restart, switch off, log in", run: runServers},
-		{name: "restart", args: "server", words: []string{"server"}, about: "restart a server", run: runRestart},
-		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
-		{name: "mute", args: "server", words: []string{"server"}, about: "decline all questions from a server", run: runMute},
-		{name: "unmute", args: "server", words: []string{"server"}, about: "let a server ask again", run: runUnmute},
-		{name: "login", args: "server", words: []string{"server"}, about: "open a server's login page", run: runLogin},
-		{name: "wire", args: "[server]", words: []string{"server"}, about: "show the messages", run: runWire},
-		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show changed tools; enter it again to approve them", run: runApprove},
+
+		{group: "Permissions", name: "permissions", args: "[remove|allow|ask|deny id]", words: []string{"permissionaction", "permission"}, about: "show, change and remove rules and answers", run: runPermissions},
 		{name: "allow", args: "server/tool", words: []string{"tool"}, about: "always allow a tool", run: runAllow},
 		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "always deny a tool and hide it from the model", run: runDeny},
-		{name: "permissions", args: "[remove|allow|ask|deny id]", words: []string{"permissionaction", "permission"}, about: "show, change and remove rules and answers", run: runPermissions},
 		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "forget your decision about a tool", run: runForget},
-		{name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
-		{name: "effort", args: "[level]", words: []string{"effort"}, about: "show or choose how much the model thinks", run: runEffort},
-		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or resume one", run: runSessions},
-		{name: "new", about: "start a new session", run: runNew},
-		{name: "queue", args: "[remove N|all]", about: "list or remove the messages that wait", run: runQueue},
-		{name: "undo", about: "remove the last turn, and say what its calls changed", run: runUndo},
-		{name: "redo", about: "bring back the turn that /undo removed", run: runRedo},
-		{name: "save", args: "file.md", about: "write the conversation to a file", run: runSave},
+		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show changed tools; enter it again to approve them", run: runApprove},
+
+		{group: "Servers", name: "servers", about: "show the servers; restart, switch off, log in", run: runServers},
+		{name: "restart", args: "server", words: []string{"server"}, about: "restart a server", run: runRestart},
+		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
+		{name: "login", args: "server", words: []string{"server"}, about: "open a server's login page", run: runLogin},
+		{name: "mute", args: "server", words: []string{"server"}, about: "decline all questions from a server", run: runMute},
+		{name: "unmute", args: "server", words: []string{"server"}, about: "let a server ask again", run: runUnmute},
+		{name: "wire", args: "[server]", words: []string{"server"}, about: "show the messages", run: runWire},
+
+		{group: "Program", name: "help", about: "list commands and keys", run: runHelp},
 		{name: "quit", about: "quit (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (outcome, error) {
 			return outcome{quit: true}, nil
 		}},
@@ -106,7 +118,7 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 		return &all[i], words, nil
 	}
 	for i := range all {
-		if all[i].name == words[0] || words[0] == "exit" && all[i].name == "quit" {
+		if all[i].name == cmp.Or(otherNames[words[0]], words[0]) {
 			return &all[i], words[1:], nil
 		}
 	}
@@ -122,10 +134,16 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 	return nil, nil, fmt.Errorf("unknown command /%s; /help lists all commands", words[0])
 }
 
+// otherNames are further names of commands.
+var otherNames = map[string]string{"exit": "quit", "new": "clear", "sessions": "resume", "save": "export"}
+
 func runHelp(_ context.Context, _ *talk, _ []string, out *show.Printer) (outcome, error) {
 	var b strings.Builder
-	b.WriteString("Text goes to the model. `@server:uri` in it attaches a resource, and `/server:prompt name=value` uses a prompt.\n\n| Command | What it does |\n|---|---|\n")
+	b.WriteString("Text goes to the model. `@server:uri` in it attaches a resource, `@file` a file or an image, and `/server:prompt name=value` uses a prompt.\n")
 	for _, c := range commands() {
+		if c.group != "" {
+			fmt.Fprintf(&b, "\n| %s | |\n|---|---|\n", c.group)
+		}
 		fmt.Fprintf(&b, "| /%s | %s |\n", strings.TrimSpace(c.name+" "+c.args), c.about)
 	}
 	out.Markdown(b.String())

@@ -1,14 +1,11 @@
 package term
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
@@ -123,7 +120,8 @@ type listItem struct {
 	value string
 	text  string
 	about string
-	off   bool // cannot be chosen; about says why
+	group string // the heading above it, if it differs from that of the item before
+	off   bool   // cannot be chosen; about says why
 }
 
 func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
@@ -219,28 +217,7 @@ func modelLabel(m llm.Model) string {
 	return line(info.String())
 }
 
-func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
-	if len(words) > 0 {
-		s, err := t.open(words)
-		if err != nil {
-			return outcome{}, err
-		}
-		t.change(s)
-		return outcome{session: true}, nil
-	}
-	all, err := t.w.Host.Sessions()
-	if err != nil {
-		return outcome{}, err
-	}
-	a := outcome{list: "sessions"}
-	for _, s := range all {
-		title := cmp.Or(s.Title, "(empty)")
-		a.items = append(a.items, listItem{value: s.ID, text: line(title), about: fmt.Sprintf("%s · %s · %s tokens", s.Changed.Format("2006-01-02 15:04"), line(s.Model), thousands(s.Usage.Read()+s.Usage.Output))})
-	}
-	return a, nil
-}
-
-// open continues a session: /sessions ID [take-over|copy].
+// open continues a session: /resume ID [take-over|copy].
 func (t *talk) open(words []string) (*host.Session, error) {
 	how := strings.Join(words[1:], " ")
 	switch how {
@@ -248,7 +225,7 @@ func (t *talk) open(words []string) (*host.Session, error) {
 		return t.w.Host.CopySession(words[0])
 	case "", "take-over":
 	default:
-		return nil, fmt.Errorf("unexpected argument %q; write /sessions %s, followed by take-over or copy if another process has the session open", how, words[0])
+		return nil, fmt.Errorf("unexpected argument %q; write /resume %s, followed by take-over or copy if another process has the session open", how, words[0])
 	}
 	s, err := t.w.Host.Session(words[0])
 	if err != nil {
@@ -256,7 +233,7 @@ func (t *talk) open(words []string) (*host.Session, error) {
 	}
 	err = s.Claim(how == "take-over")
 	if elsewhere, ok := errors.AsType[*host.OpenElsewhereError](err); ok {
-		return nil, fmt.Errorf("session %s is open in %s. /sessions %s take-over continues it here, /sessions %s copy continues in a copy", words[0], elsewhere.Owner, words[0], words[0])
+		return nil, fmt.Errorf("session %s is open in %s. /resume %s take-over continues it here, /resume %s copy continues in a copy", words[0], elsewhere.Owner, words[0], words[0])
 	}
 	return s, err
 }
@@ -290,55 +267,4 @@ func runRedo(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, 
 		notes[0] += ". Its calls were not made again."
 	}
 	return outcome{session: true, notes: notes}, nil
-}
-
-func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, error) {
-	t.change(t.w.Host.NewSession())
-	return outcome{session: true, notes: []string{"New session. The previous one is saved; /sessions lists it."}}, nil
-}
-
-// runSave writes the conversation as Markdown, for people. Sessions are saved
-// anyway.
-func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
-	if len(words) != 1 {
-		return outcome{}, errors.New("name a file: /save conversation.md (sessions are saved anyway: /sessions)")
-	}
-	f, err := os.OpenFile(words[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return outcome{}, err
-	}
-	_, err = f.WriteString(conversation(t.now()))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return outcome{}, err
-	}
-	return outcome{notes: []string{"Conversation saved to " + words[0]}}, nil
-}
-
-func conversation(s *host.Session) string {
-	sum := s.Summary()
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\nSession %s, %s", sum.Title, sum.ID, sum.Created.Format(time.RFC3339))
-	if sum.Model != "" {
-		fmt.Fprintf(&b, ", %s", sum.Model)
-	}
-	b.WriteString("\n")
-	for _, m := range s.Messages() {
-		switch m.Role {
-		case llm.RoleUser:
-			b.WriteString("\n## You\n\n")
-		case llm.RoleAssistant:
-			b.WriteString("\n## Model\n\n")
-		}
-		for _, p := range m.Parts {
-			switch {
-			case p.Kind == llm.PartText:
-				fmt.Fprintf(&b, "%s\n", p.Text)
-			case p.Call != nil:
-				fmt.Fprintf(&b, "\n> %s `%s`\n", p.Call.Name, p.Call.Arguments)
-			case p.Result != nil:
-				fmt.Fprintf(&b, "\n```\n%s\n```\n", llm.Results(*p.Result).Text())
-			}
-		}
-	}
-	return b.String()
 }

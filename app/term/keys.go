@@ -219,6 +219,9 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 			return s.sendQueue()
 		}
 		if s.input.text == "" {
+			if len(s.questions) == 0 && s.waiting == nil {
+				return nil
+			}
 			return s.goToQuestion()
 		}
 		return s.send(s.input.text)

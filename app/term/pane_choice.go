@@ -30,7 +30,7 @@ func (p *choicePane) title() string {
 
 func (p *choicePane) keys() string {
 	if p.filters {
-		return "type to filter · ↑↓ select · enter confirm · esc close"
+		return "type to filter · ↑↓ enter · esc"
 	}
 	return "↑↓ select · enter confirm · esc close"
 }
@@ -43,7 +43,7 @@ func (p *choicePane) shown() []listItem {
 	}
 	var out []listItem
 	for _, i := range p.items {
-		text, all := strings.ToLower(i.text+" "+i.about), true
+		text, all := strings.ToLower(i.text+" "+i.about+" "+i.group), true
 		for _, w := range words {
 			all = all && strings.Contains(text, w)
 		}
@@ -60,22 +60,38 @@ func (p *choicePane) view(width, height int, th *theme) []string {
 		return wrap(p.empty, width)
 	}
 	items := p.shown()
+	p.at = max(0, min(p.at, len(items)-1))
 	if len(items) == 0 {
 		return []string{" " + th.dim.Render(cut("Nothing matches. Backspace widens the search.", width-1))}
 	}
-	from, to := p.window(len(items), height)
-	var out []string
-	for i := from; i < to; i++ {
-		row := items[i].row(width)
+	var rows []string // with headings
+	line, group := 0, ""
+	for i, item := range items {
+		if item.group != group {
+			if group = item.group; len(rows) > 0 {
+				rows = append(rows, "")
+			}
+			rows = append(rows, " "+th.dim.Render(cut(group, width-1)))
+		}
+		row := item.row(width)
 		switch {
 		case i == p.at:
+			line = len(rows)
 			row = th.pick.Render("▶" + strings.TrimPrefix(row, " "))
-		case items[i].off:
+		case item.off:
 			row = th.dim.Render(row)
 		}
-		out = append(out, row)
+		rows = append(rows, row)
 	}
-	return out
+	if p.at == 0 {
+		p.top = 0 // with its heading
+	}
+	p.top = max(0, min(p.top, line))
+	if line >= p.top+height {
+		p.top = line - height + 1
+	}
+	p.top = max(0, min(p.top, len(rows)-height))
+	return rows[p.top:min(len(rows), p.top+height)]
 }
 
 func (i listItem) row(width int) string {

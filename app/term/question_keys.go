@@ -38,6 +38,8 @@ func (s *screen) goToQuestion() tea.Cmd {
 		open := s.waiting
 		s.waiting = nil
 		open()
+	case s.pane == nil && s.sheet == nil:
+		return s.openEditor()
 	}
 	return nil
 }

@@ -80,6 +80,7 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 	if err := s.history.load(o.History, w.Secrets()); err != nil {
 		s.note("?", "Cannot read the input history: "+err.Error())
 	}
+	s.t.terminal = true
 	for _, l := range o.Greeting {
 		s.note("", l)
 	}
@@ -129,6 +130,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.p.said = m.text
 	case doneMsg:
 		return s, s.done(m)
+	case editedMsg:
+		s.edited(m)
 	case tickMsg:
 		s.ticking = false
 		return s, s.tick()
@@ -208,8 +211,10 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 	case "help":
 		s.pane = helpPane()
 		return nil
-	case "new", "sessions", "model":
-		if s.turns > 0 && (c.name == "new" || len(words) > 0) {
+	case "editor":
+		return s.openEditor()
+	case "clear", "resume", "model", "compact":
+		if s.turns > 0 && (c.name == "clear" || c.name == "compact" || len(words) > 0) {
 			s.note("!", "A turn is still running. Ctrl-C stops it.")
 			return nil
 		}
@@ -232,6 +237,7 @@ func (s *screen) done(m doneMsg) tea.Cmd {
 
 // commandOver carries out what a command returned.
 func (s *screen) commandOver(m doneMsg) tea.Cmd {
+	s.context = s.t.now().ContextUsed()
 	if m.out != nil {
 		s.add(output{m.out})
 	}
@@ -243,6 +249,8 @@ func (s *screen) commandOver(m doneMsg) tea.Cmd {
 		return nil
 	}
 	switch a := m.after; {
+	case a.clipboard != "":
+		return tea.SetClipboard(a.clipboard)
 	case a.quit:
 		return tea.Quit
 	case a.session:
@@ -283,8 +291,8 @@ func (s *screen) choose(a outcome) {
 		s.pane = &permissionsPane{t: s.t}
 		return
 	case "sessions":
-		p.name, p.empty = "Sessions", "No sessions yet."
-		p.chosen = func(id string) tea.Cmd { return s.typed("/sessions " + id) }
+		p.name, p.empty, p.filters = "Resume a conversation", "No saved conversations yet.", true
+		p.chosen = func(id string) tea.Cmd { return s.typed("/resume " + id) }
 	case "models":
 		p.name, p.empty = "Models", "No API key and no local model was found. /model provider/name selects a model; tenon help chat lists the keys."
 		p.chosen = func(name string) tea.Cmd { return s.typed("/model " + args.Quote(name)) }
@@ -347,6 +355,7 @@ const keysHelp = `
 | PgUp, PgDn | scroll |
 | Ctrl-O | expand or collapse the last card, or the question |
 | Enter on an empty line, Ctrl-G | go to the question; Right and Left select, Enter confirms |
+| Ctrl-G without a question | write the message in your editor: VISUAL or EDITOR |
 | Shift-Tab | browse the cards: Up and Down select, Enter expands or collapses |
 | F2, F3 | servers, wire |
 | Ctrl-C | leave the question; stop the running turn; twice quits |

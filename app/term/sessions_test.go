@@ -96,7 +96,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	id := theirs.ID
 	w := deskIn(t, dir, keyword.Model{}, feed, nil)
 	out := types(t, w, feed, "/sessions "+id, "/sessions "+id+" now", "/sessions "+id+" take-over", "good evening")
-	has(t, out, "is open in process", "/sessions "+id+" take-over continues it here", `unexpected argument "now"`, "> good evening")
+	has(t, out, "is open in process", "/resume "+id+" take-over continues it here", `unexpected argument "now"`, "> good evening")
 	if got := inSession(t, w, id); got != "good morning|good evening" {
 		t.Errorf("the session holds %q", got)
 	}

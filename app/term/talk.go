@@ -28,6 +28,8 @@ type talk struct {
 	o   Options
 	ctx context.Context // of everything that runs
 
+	terminal bool // the user interface is a full screen
+
 	mu      sync.Mutex
 	session *host.Session
 	running map[int]context.CancelCauseFunc

@@ -37,7 +37,7 @@ func openTerminal(t *testing.T, dir string, env []string, program ...string) *te
 		}
 		t.Skip("tmux is missing; this drives the program in a real terminal")
 	}
-	v := &terminal{t: t, socket: fmt.Sprintf("tenon-%d", os.Getpid())}
+	v := &terminal{t: t, socket: fmt.Sprintf("tenon-%d-%s", os.Getpid(), t.Name())}
 	args := []string{"new-session", "-d", "-s", "t", "-x", "80", "-y", "24", "-c", dir}
 	for _, e := range env {
 		args = append(args, "-e", e)
@@ -265,6 +265,70 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("C-c", "C-c")
 	v.until("left with 0")
 	documented(t, shown)
+}
+
+// What the user does with a conversation: copy, edit, export, clear, resume.
+func TestConversationInATerminal(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, dir := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"talk.jsonl": `{"script":1,"model":{"provider":"script","name":"demo","context":20000}}
+{"when":{"role":"user"}}
+{"thinking":"A short answer will do."}
+{"delay":"1100ms"}
+{"text":"Forty-two, of course."}
+{"usage":{"input":4000,"output":200,"cost":0.0123}}
+{"done":""}
+`,
+		"edit": "#!/bin/sh\nprintf ' from the editor\\n' >> \"$1\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + config, "HOME=" + dir, "VISUAL=" + filepath.Join(dir, "edit"), "SSH_TTY=none"}
+	v := openTerminal(t, dir, env, own, "chat", "--model", "script:talk.jsonl", "--server", "builtin:calc")
+	v.tmux("set-option", "-s", "set-clipboard", "on")
+
+	v.until("1 server")
+	v.types("what is the answer")
+	v.keys("C-g")
+	v.until("> what is the answer from the editor")
+	v.keys("Enter")
+	v.until("thinking", "ctrl+c stops")
+	v.until("thought for ", "Forty-two, of course.", "context 21 %", "$0.0123", "!ctrl+c stops")
+	v.types("/copy")
+	v.keys("Enter")
+	v.until("Sent the last answer (21 characters) to the clipboard of your terminal")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		out, _ := exec.Command("tmux", "-L", v.socket, "show-buffer").Output()
+		if string(out) == "Forty-two, of course." {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the clipboard has %q", out)
+		}
+	}
+	v.types("/export talk.md")
+	v.keys("Enter")
+	v.until("Wrote the conversation to talk.md")
+	if text, err := os.ReadFile(filepath.Join(dir, "talk.md")); err != nil || !strings.Contains(string(text), "Forty-two") {
+		t.Errorf("%s %v", text, err)
+	}
+	v.types("/clear")
+	v.keys("Enter")
+	v.until("New conversation. The previous one is saved", "!Forty-two")
+	v.types("/resume")
+	v.keys("Enter")
+	v.until("Resume a conversation", "This folder", "1 message", "just now")
+	v.types("answer")
+	v.keys("Enter")
+	v.until("Resumed: what is the answer from the editor", "Forty-two")
+	v.keys("C-d")
+	v.until("left with 0")
 }
 
 var volatile = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?|\d+(\.\d+)? ?(µs|ms|s)\b|\d+ calls?|127\.0\.0\.1:\d+`)
