@@ -462,7 +462,7 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 		"/read calc":           "usage: /read server uri",
 		"/prompt calc:nothing": "has no prompt",
 		"/restart":             "usage: /restart server",
-		"/save": "the conversation is empty",
+		"/save":                "the conversation is empty",
 	} {
 		d.types(typed)
 		d.press("enter")

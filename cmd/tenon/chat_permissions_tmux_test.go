@@ -29,7 +29,7 @@ func TestDiffAndPermissionsInATerminal(t *testing.T) {
 	model := scripted(t, `{"expect":{"role":"user"}}`, `{"call":{"name":"files__edit_file","arguments":{"path":"plan.txt","edits":[{"oldText":"two","newText":"2"}]}}}`, `{"done":""}`,
 		`{"expect":{"role":"tool"}}`, `{"text":"Edited."}`, `{"done":""}`)
 	v := openTerminal(t, dir, []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + config, "HOME=" + dir, "COLORTERM=truecolor"}, own, "chat", "--model", model, "--allow", "files/list_allowed_directories")
-	v.until("1/1 servers")
+	v.until("1 server")
 	v.types("edit it")
 	v.keys("Enter")
 	v.until("Allow files/edit_file?", "-two", "+2", " one", " three", "1 line added")

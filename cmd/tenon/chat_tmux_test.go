@@ -278,7 +278,7 @@ func TestConversationInATerminal(t *testing.T) {
 		"talk.jsonl": `{"script":1,"model":{"provider":"script","name":"demo","context":20000}}
 {"when":{"role":"user"}}
 {"thinking":"A short answer will do."}
-{"delay":"1100ms"}
+{"delay":"300ms"}
 {"text":"Forty-two, of course."}
 {"usage":{"input":4000,"output":200,"cost":0.0123}}
 {"done":""}
@@ -298,8 +298,7 @@ func TestConversationInATerminal(t *testing.T) {
 	v.keys("C-g")
 	v.until("> what is the answer from the editor")
 	v.keys("Enter")
-	v.until("thinking", "ctrl+c stops")
-	v.until("thought for ", "Forty-two, of course.", "context 21 %", "$0.0123", "!ctrl+c stops")
+	v.until("thought for ", "Forty-two, of course.", "context 21 %", "$0.0123", "!esc stops")
 	v.types("/copy")
 	v.keys("Enter")
 	v.until("Sent the last answer (21 characters) to the clipboard of your terminal")
