@@ -20,6 +20,7 @@ const (
 //	l * r        becomes  r as $tenon_r | l as $tenon_l | $tenon_l * tenon_factor($tenon_l; $tenon_r)
 //	l *= r       becomes  r as $tenon_r | l |= (. * tenon_factor(.; $tenon_r))
 //	l = r        becomes  ([path(l)] | tenon_paths) as $tenon_ok | l = r, if l may set an index; so do |= += -= /= %= //=
+//	explode      becomes  tenon_short | explode; see checkedTexts
 //	setpath(p;v) becomes  v as $tenon_v | p as $tenon_p | ([$tenon_p] | tenon_paths) as $tenon_ok | setpath($tenon_p; $tenon_v)
 func guard(q *gojq.Query) {
 	eachQuery(reflect.ValueOf(q), func(q *gojq.Query) {
@@ -38,6 +39,7 @@ func guard(q *gojq.Query) {
 			update.FuncDefs = nil
 			replace(q, indexed(&update))
 		}
+		checkText(q)
 		if f := function(q.Term, "setpath", 2); f != nil {
 			checked := parsed("0 as $tenon_v | 0 as $tenon_p | ([$tenon_p] | tenon_paths) as $tenon_ok | setpath($tenon_p; $tenon_v)")
 			checked.Left, checked.Right.Left = f.Args[1], f.Args[0]

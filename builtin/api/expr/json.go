@@ -19,8 +19,8 @@ const maxDepth = 200
 // float64, string, []any and map[string]any. Integers keep all their digits.
 // Invalid UTF-8 is replaced.
 func Decode(data []byte) (any, error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	v, err := decode(dec, 0)
+	dec := &decoder{Decoder: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	v, err := dec.decode(0)
 	if err != nil {
 		return nil, plainError(err)
 	}
@@ -41,9 +41,26 @@ func plainError(err error) error {
 	return err
 }
 
-func decode(dec *jsontext.Decoder, depth int) (any, error) {
+// Bounds of the memory that decoded JSON takes beside its texts.
+const (
+	maxValues              = 128 << 20 // bytes
+	valueSize              = 16        // of a value in an array
+	arraySize              = 24
+	objectSize, memberSize = 48, 40
+)
+
+// A decoder counts the memory that values take: {} has 2 bytes and takes 64.
+type decoder struct {
+	*jsontext.Decoder
+	size int
+}
+
+func (dec *decoder) decode(depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("invalid JSON: nested more than %d deep", maxDepth)
+	}
+	if dec.size += valueSize; dec.size > maxValues {
+		return nil, fmt.Errorf("invalid JSON: its values take more than %d MiB", maxValues>>20)
 	}
 	token, err := dec.ReadToken()
 	if err != nil {
@@ -59,9 +76,10 @@ func decode(dec *jsontext.Decoder, depth int) (any, error) {
 	case '0':
 		return number(token.String())
 	case '[':
+		dec.size += arraySize
 		list := []any{}
 		for dec.PeekKind() != ']' {
-			item, err := decode(dec, depth+1)
+			item, err := dec.decode(depth + 1)
 			if err != nil {
 				return nil, err
 			}
@@ -70,6 +88,7 @@ func decode(dec *jsontext.Decoder, depth int) (any, error) {
 		_, err = dec.ReadToken()
 		return list, err
 	}
+	dec.size += objectSize
 	members := map[string]any{}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -77,7 +96,8 @@ func decode(dec *jsontext.Decoder, depth int) (any, error) {
 			return nil, err
 		}
 		key := name.String()
-		if members[key], err = decode(dec, depth+1); err != nil {
+		dec.size += memberSize
+		if members[key], err = dec.decode(depth + 1); err != nil {
 			return nil, err
 		}
 	}

@@ -101,7 +101,8 @@ func Compile(source string) (*Query, error) {
 		}
 	}
 	guard(tree)
-	options := slices.Concat(functions(), guards(), []gojq.CompilerOption{gojq.WithVariables(q.vars)})
+	addTextDefs(tree, q.source)
+	options := slices.Concat(functions(), guards(), textFunctions(), []gojq.CompilerOption{gojq.WithVariables(q.vars)})
 	if q.code, err = gojq.Compile(tree, options...); err != nil {
 		return nil, fmt.Errorf("invalid jq: %w", explain(err))
 	}
