@@ -42,6 +42,7 @@ var modes = map[string]func(){
 	"noise":   func() { serve(func(s jsonrpc.Stream) jsonrpc.Stream { return noisy{s} }) },
 	"flood":   playFlood,
 	"asker":   playAsker,
+	"judge":   playJudge,
 	"mute":    func() { fmt.Fprintln(os.Stderr, "thinking"); io.Copy(io.Discard, os.Stdin) },
 }
 

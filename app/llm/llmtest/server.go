@@ -59,6 +59,7 @@ type Server struct {
 	turns    []Turn
 	requests []Request
 	refusals []Refusal
+	answers  func(body []byte) Turn
 	gone     chan struct{} // a client disconnected from a turn with Hang
 	closing  chan struct{}
 }
@@ -76,6 +77,14 @@ func New(t testing.TB, turns ...Turn) *Server {
 		s.Server.Client().CloseIdleConnections()
 		s.Server.Close()
 	})
+	return s
+}
+
+// NewFunc starts a server whose answers depend on the requests. It is closed at the
+// end of the test.
+func NewFunc(t testing.TB, answer func(body []byte) Turn) *Server {
+	s := New(t)
+	s.answers = answer
 	return s
 }
 
@@ -123,7 +132,7 @@ func (s *Server) serve(f wire) http.HandlerFunc {
 			s.refuse(w, f, Turn{}, 400, message)
 			return
 		}
-		turn := s.next()
+		turn := s.next(body)
 		for name, values := range turn.Header {
 			w.Header()[name] = values
 		}
@@ -146,7 +155,10 @@ func (s *Server) serve(f wire) http.HandlerFunc {
 }
 
 // next returns the turn of the next answer.
-func (s *Server) next() Turn {
+func (s *Server) next(body []byte) Turn {
+	if s.answers != nil {
+		return s.answers(body)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := s.turns[0]
