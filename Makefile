@@ -7,7 +7,7 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test clean
+.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -21,7 +21,7 @@ test: lint servers npm ## everything that proves us
 	@echo "== $$(date +%T) make test: all green"
 
 beside: ## the stages of make test beside the race detector
-	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster release-test conformance
+	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster stores release-test conformance
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
@@ -40,13 +40,13 @@ vet:
 	@GOOS=darwin $(GO) vet ./...
 	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
-servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, Redis, tmux, patch, zsh, fish, dbus-daemon, systemd-analyze), installed where root can
+servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, Redis, tmux, patch, zsh, fish, dbus-daemon, strace, systemd-analyze), installed where root can
 	@want=""; \
 	[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || want="$$want nginx-light"; \
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || want="$$want postgresql-15"; \
 	[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || want="$$want mariadb-server-core mariadb-client-core"; \
 	command -v redis-server >/dev/null || want="$$want redis-server"; \
-	for tool in tmux patch zsh fish dbus-daemon; do command -v $$tool >/dev/null || want="$$want $$tool"; done; \
+	for tool in tmux patch zsh fish dbus-daemon strace; do command -v $$tool >/dev/null || want="$$want $$tool"; done; \
 	command -v systemd-analyze >/dev/null || want="$$want systemd"; \
 	if [ -z "$$want" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "missing:$$want (as root, make servers installs them)"; exit 1; fi; \
@@ -83,6 +83,10 @@ cluster: servers ## three gateways behind nginx with Redis: every revision, kill
 
 cluster-demo: servers build ## three gateways behind nginx with Redis, under load, one killed every 5 s, in a live table, until Ctrl-C or for DURATION
 	@$(GO) run ./deploy/cluster -duration $${DURATION:-0}
+
+stores: servers ## every store, with each call of the system that changes a file failing once, and killed once at each
+	@echo "== $$(date +%T) stores"
+	@MUST_RUN=1 $(GO) test -count=1 -timeout 15m ./test/stores
 
 api: npm ## the packs against mocks of their APIs, with faults between them
 	@echo "== $$(date +%T) wrapped APIs (the mocks go to test/api/node/node_modules, Node is that of make peers)"
@@ -169,12 +173,8 @@ bench-check: ## what operations allocate, against what was recorded
 bench-cluster: servers build ## gateways with Redis beside one without, forwarded calls, and LENGTH (10m) with a replica killed every 5 s
 	@$(GO) run ./deploy/cluster -bench -duration $${LENGTH:-10m}
 
-fuzz: ## every fuzz target for FUZZTIME (20s)
-	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
-		for f in $$($(GO) test -list '^Fuzz' ./$$dir | grep '^Fuzz'); do \
-			echo "== $$dir $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} -fuzzminimizetime 10x ./$$dir || exit 1; \
-		done; \
-	done
+fuzz: ## every fuzz target for FUZZTIME (20s); FUZZ='-record docs/reliability.md' counts the executions
+	@$(GO) run ./build/fuzz -time $${FUZZTIME:-20s} $(FUZZ)
 
 conformance: ## the official conformance suite against one process at one endpoint
 	@echo "== $$(date +%T) official conformance suite (it goes to .cache/conformance)"

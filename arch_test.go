@@ -196,6 +196,9 @@ var importRules = map[string]importRule{
 	"test/cluster":      {why: "it runs the programs, and knows the packages of clients and servers"},
 	"deploy/cluster":    {on: []string{"mcp", "server", "client", "era", "transport/*"}, why: "a demonstration and a benchmark: it runs the programs, and is in nobody's binary"},
 	"test/api":          {why: "end to end: it has tests and nothing else"},
+	"internal/model":    {why: "models of state machines: it has tests, and what they share"},
+	"test/stores":       {why: "every store, with faults of the system under it: it has tests and nothing else"},
+	"build/fuzz":        {why: "it runs the fuzz targets and counts; it knows them by their names"},
 	"test/host":         {why: "end to end: it has tests and nothing else"},
 	"examples/*":        {on: []string{"mcp", "server", "client", "ext/*", "transport/*", "mcptest"}, why: "examples use what users use"},
 }

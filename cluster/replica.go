@@ -354,7 +354,7 @@ var errUnlisted = errors.New("the replicas have not all renewed their membership
 
 // doubt keeps the members that were last known for one more lease: they have lost
 // their leases because the store was away, was emptied or is full, and not because
-// they have stopped.
+// they have stopped. internal/model/lease_test.go tries this rule out.
 func (r *Replica) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
 // Options configure a log; nil means the defaults.
@@ -202,7 +203,7 @@ func moveAway(log string) string {
 }
 
 // Append writes a record and returns when it is on disk. If that fails, nothing
-// of it stays. A last line that another process left incomplete is cut off, and a
+// of it stays, or the error says that the record is in the log. A last line that another process left incomplete is cut off, and a
 // line says so. In a record above 64 KiB, the largest members are replaced by
 // their size and SHA-256 digest.
 func (l *Log) Append(record any) error { return l.AppendAll([]any{record}) }
@@ -300,6 +301,7 @@ func (l *Log) appendTo(h head, records ...any) error {
 	if err != nil {
 		return err
 	}
+	before, _ := os.ReadFile(HeadFile(l.name)) // nil if there is none
 	if _, err = l.file.WriteAt(data, end); err == nil {
 		err = l.file.Sync()
 	}
@@ -307,11 +309,34 @@ func (l *Log) appendTo(h head, records ...any) error {
 		l.last, l.end = line, end+int64(len(data))
 		err = l.writeHead(h)
 	}
-	if err != nil {
-		l.last, l.end = last, end
-		return errors.Join(fmt.Errorf("%s could not be written: %w", l.name, err), l.file.Truncate(end))
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("%s could not be written: %w", l.name, err)
+	if !l.undoHead(line, before) {
+		return fmt.Errorf("%w. The record is in the log, but a power failure may lose it", err)
+	}
+	l.last, l.end = last, end
+	return errors.Join(err, l.file.Truncate(end))
+}
+
+// undoHead puts the head file of before back if it counts a line that was not
+// acknowledged, because the file was replaced and then not synced: a head must
+// not count a line that is cut off. It reports whether the line can be.
+func (l *Log) undoHead(line Line, before []byte) bool {
+	counts := func() bool {
+		h, err := readHead(l.name)
+		return err == nil && h.Seq == line.Seq && h.Hash == line.Hash
+	}
+	if !counts() {
+		return true
+	}
+	if before == nil {
+		_ = os.Remove(HeadFile(l.name)) // what is there then decides
+	} else {
+		_ = safefile.WritePath(HeadFile(l.name), before, 0o600) // likewise
+	}
+	return !counts()
 }
 
 // encodeAll returns the lines of records, and the last of them.

@@ -317,3 +317,37 @@ func TestKilledWriters(t *testing.T) {
 		lines = r.Lines
 	}
 }
+
+// A head that was replaced, but could not be synced, does not count a line that is
+// cut off.
+func TestHeadOfARefusedLineIsUndone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	l, err := Open(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Append("one"); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(HeadFile(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, err := encodeAll([]any{"two"}, l.last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (head{Seq: line.Seq, Hash: line.Hash, End: l.end + 9}).write(file, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !l.undoHead(line, before) {
+		t.Error("the head still counts the line")
+	}
+	if err := l.Append("three"); err != nil {
+		t.Error(err)
+	}
+	if r, err := Verify(file, nil); err != nil || r.Lines != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -1,7 +1,7 @@
 package recording
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -17,7 +17,7 @@ import (
 // recording has an event in their place. It stops at the first error.
 type Recorder struct {
 	queue *wirelog.Queue
-	out   *bufio.Writer
+	out   *whole
 	rec   *recorder
 
 	mu   sync.Mutex
@@ -39,7 +39,7 @@ func NewRecorder(w io.Writer, server string, o *RecordOptions) *Recorder {
 	if o == nil {
 		o = &RecordOptions{}
 	}
-	r := &Recorder{out: bufio.NewWriter(w)}
+	r := &Recorder{out: &whole{to: w}}
 	head := Recording{Server: server, Started: time.Now()}
 	opts := o.WriteOptions
 	first := true
@@ -58,6 +58,20 @@ func NewRecorder(w io.Writer, server string, o *RecordOptions) *Recorder {
 		}
 	})
 	return r
+}
+
+// A whole collects what is written and passes it on in one piece, so that a process
+// that is killed leaves no part of a message.
+type whole struct {
+	bytes.Buffer
+	to io.Writer
+}
+
+// Flush passes on what was collected.
+func (w *whole) Flush() error {
+	_, err := w.to.Write(w.Bytes())
+	w.Reset()
+	return err
 }
 
 // Add implements [wirelog.Sink].

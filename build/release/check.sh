@@ -35,7 +35,7 @@ chroot root tenon version
 chroot root test -s /usr/share/doc/tenon/copyright
 chroot root test -s /usr/share/bash-completion/completions/tenon
 # minbase leaves out manual pages only if dpkg is told to; look into the package
-dpkg-deb -c "$deb" | grep -q 'usr/share/man/man1/tenon-call.1.gz'
+dpkg-deb -c "$deb" | grep 'usr/share/man/man1/tenon-call.1.gz' >/dev/null
 chroot root dpkg -V tenon
 chroot root dpkg --purge tenon >remove.log 2>&1 || { cat remove.log; exit 1; }
 rm root/tenon.deb
@@ -49,7 +49,7 @@ echo "== .rpm"
 for rpm in "$dist"/*.rpm; do
 	rpm -K --nosignature "$rpm" >/dev/null
 	[ "$(rpm -qp --nosignature --qf '%{NAME} %{LICENSE}' "$rpm" 2>/dev/null)" = "tenon Apache-2.0" ]
-	rpm -qpl --nosignature "$rpm" 2>/dev/null | grep -q '^/usr/bin/tenon$'
+	rpm -qpl --nosignature "$rpm" 2>/dev/null | grep '^/usr/bin/tenon$' >/dev/null
 	echo "$(basename "$rpm"): digests are right"
 done
 
@@ -57,7 +57,7 @@ echo "== manual pages"
 mkdir pages
 dpkg-deb -x "$deb" pages
 for page in pages/usr/share/man/man1/*.gz; do
-	said=$(gzip -dc "$page" | groff -man -Tutf8 -ww 2>&1 >/dev/null || true)
+	said=$(gzip -dc "$page" | groff -K utf8 -man -Tutf8 -ww 2>&1 >/dev/null || true)
 	[ -z "$said" ] || { echo "$(basename "$page"): $said"; exit 1; }
 done
 echo "$(ls pages/usr/share/man/man1 | wc -l) pages, no warning of groff"

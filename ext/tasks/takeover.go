@@ -19,6 +19,9 @@ import (
 // takes it over, by a change of the record that only one can make, and runs it
 // from the last input requests, or from the beginning if there were none. All
 // other tasks fail.
+//
+// The orders in which processes, clients and the store can act are tried out in
+// internal/model: tasks_test.go for the record, lease_test.go for the leases.
 
 const (
 	// maxAttempts is how often a task is run. One that ends its process each

@@ -72,6 +72,9 @@ func (k *carrier) refuse() {
 	}
 }
 
+// The ways that rounds, timers, input requests and the end of the connection can
+// come between each other are tried out in internal/model/parked_test.go.
+
 // park ends a round: it returns the input request to the caller, and the call
 // stays in flight until the next round or until it expires.
 func (p *Peer) park(k *carrier, q *inputRequest) (mcp.Result, error) {
