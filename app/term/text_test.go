@@ -143,13 +143,15 @@ func TestStreamedIsTheSameAsAtOnce(t *testing.T) {
 
 func TestSettles(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                    "",
-		"one":                 "",
-		"one\n\ntwo":          "one\n\n",
-		"one\n\n```\nx\n\ny":  "one\n\n",
-		"```\nx\n```\n\nthen": "```\nx\n```\n\n",
+		"":                       "",
+		"one":                    "",
+		"one\n\ntwo":             "one\n\n",
+		"one\n- two\n- thr":      "one\n- two\n",
+		"one\n\n```\n| x |\n\ny": "one\n\n```\n| x |\n\n",
+		"a\n| x |\n|---|\n| 1":   "a\n",
+		"| x |\n|---|\n\nb":      "| x |\n|---|\n\n",
 	} {
-		if got := text[:settles(text)]; got != want {
+		if got := text[:settles(text, "")]; got != want {
 			t.Errorf("%q settles %q, want %q", text, got, want)
 		}
 	}
