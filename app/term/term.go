@@ -94,6 +94,10 @@ func (o *Options) fill() {
 	}
 }
 
+// pictures is how many pictures are drawn in a second at most: a token is on the
+// screen 4 ms after it has arrived on average.
+const pictures = 120
+
 // Run shows a workspace in a terminal until the user leaves or ctx ends. Then it
 // stops everything that runs.
 func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
@@ -101,7 +105,7 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := newScreen(ctx, w, o)
-	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithFPS(pictures))
 	forwarded := make(chan struct{})
 	go func() { // ends with ctx
 		defer close(forwarded)

@@ -14,7 +14,7 @@ import (
 
 // Open returns both ends of a pseudo-terminal: the user's end and the
 // program's end. It skips the test if there are none.
-func Open(t *testing.T, rows, columns int) (keys, tty *os.File) {
+func Open(t testing.TB, rows, columns int) (keys, tty *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
