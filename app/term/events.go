@@ -15,6 +15,10 @@ func (s *screen) handle(v any) tea.Cmd {
 	switch v := v.(type) {
 	case connect.State:
 		s.state(v)
+		if s.welcome != nil {
+			s.welcome.width = 0
+		}
+		return s.askOffers(v.Server)
 	case host.Event:
 		return s.event(v)
 	}
@@ -34,7 +38,7 @@ func (s *screen) state(st connect.State) {
 func (s *screen) event(e host.Event) tea.Cmd {
 	if e.Kind == host.EventChanged {
 		s.t.forget(e.Server)
-		return nil
+		return s.askOffers(e.Server)
 	}
 	mine := e.Session == "" || e.Session == s.t.now().ID
 	switch e.Kind {

@@ -225,6 +225,8 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 			return s.goToQuestion()
 		}
 		return s.send(s.input.text)
+	case stroke == "tab" && s.input.text == "":
+		return s.try()
 	case stroke == "tab":
 		return s.complete()
 	case stroke == "esc":

@@ -122,6 +122,7 @@ func driveOn(t *testing.T, w *workspace.Workspace, feed *Feed, change func(*Opti
 	start := time.Now()
 	d.s.now = func() time.Time { return start } // the spinner stands still
 	d.all.Go(func() { feed.forward(ctx, func(some []any) { d.msgs <- changeMsg(some) }) })
+	d.run(d.s.Init())
 	t.Cleanup(func() {
 		d.s.t.stop()
 		stop()

@@ -23,6 +23,7 @@ type screen struct {
 
 	width, height int
 	talked        transcript
+	welcome       *entry            // the first screen; nil: none
 	cards         map[string]*entry // by call
 	above         int               // lines that the view is above the end
 	chosen        *entry            // while the user looks through blocks
@@ -84,6 +85,7 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 	for _, l := range o.Greeting {
 		s.note("", l)
 	}
+	s.showWelcome()
 	s.showSession()
 	for _, a := range w.Host.Asks() {
 		s.questions = append(s.questions, s.t.question(a))
@@ -94,9 +96,9 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 // Init requests the terminal's background color if the theme needs it.
 func (s *screen) Init() tea.Cmd {
 	if s.theme.color && (s.t.o.Theme == "" || s.t.o.Theme == "auto") {
-		return tea.Batch(tea.RequestBackgroundColor, s.tick())
+		return tea.Batch(tea.RequestBackgroundColor, s.tick(), s.askAllOffers())
 	}
-	return s.tick()
+	return tea.Batch(s.tick(), s.askAllOffers())
 }
 
 // Update handles one message.
@@ -104,6 +106,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		s.width, s.height = max(m.Width, 10), max(m.Height, 5)
+		if s.welcome != nil {
+			s.welcome.width = 0 // its height counts, too
+		}
 	case tea.BackgroundColorMsg:
 		s.theme = newTheme(s.t.o.Theme, m.IsDark())
 		s.talked.stale()
@@ -132,6 +137,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return s, s.done(m)
 	case editedMsg:
 		s.edited(m)
+	case offeringMsg:
+		s.offers(m)
 	case tickMsg:
 		s.ticking = false
 		return s, s.tick()
@@ -254,7 +261,7 @@ func (s *screen) commandOver(m doneMsg) tea.Cmd {
 	case a.quit:
 		return tea.Quit
 	case a.session:
-		s.talked, s.cards = transcript{}, map[string]*entry{}
+		s.talked, s.cards, s.welcome = transcript{}, map[string]*entry{}, nil
 		s.showSession()
 		for _, n := range a.notes {
 			s.note("", n)

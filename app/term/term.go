@@ -57,6 +57,9 @@ type Options struct {
 	// Greeting is shown at the start, one line for each entry.
 	Greeting []string
 
+	// Welcome is the first screen of Run. Nil: none.
+	Welcome *Welcome
+
 	// Choose returns the model with a name; why says where it comes from. Nil:
 	// the model cannot be changed.
 	Choose func(ctx context.Context, name string) (m llm.Model, why string, err error)

@@ -99,6 +99,7 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 			wo.Servers = offered()
 		}
 		o.Greeting = append(o.Greeting, greeting(choice, wo.Servers, len(v.servers) == 0))
+		o.Welcome = welcome(choice, wo.Servers, len(v.servers) == 0)
 	})
 	if err != nil {
 		return err
@@ -108,6 +109,7 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 		return err
 	}
 	if isTerminal(p.in) && isTerminal(p.out) && !v.plain && os.Getenv("TERM") != "dumb" {
+		o.Greeting = nil
 		return term.Run(ctx, w, o)
 	}
 	return p.lineChat(ctx, w, o)
@@ -161,12 +163,7 @@ func offered() []config.Server {
 
 // greeting returns the first lines of a chat: the servers and the model.
 func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string {
-	var names []string
-	builtin := len(servers) > 0
-	for _, s := range servers {
-		names = append(names, s.Name)
-		builtin = builtin && s.Kind == config.Builtin && s.Source == (config.Source{})
-	}
+	names, builtin := offeredNames(servers)
 	about := "Servers: " + strings.Join(names, ", ") + "."
 	switch {
 	case len(servers) == 0:
@@ -175,6 +172,26 @@ func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string
 		about = fmt.Sprintf("No servers are configured. Using the builtin servers %s; fs can only read the current folder.", strings.Join(names, " and "))
 	}
 	return label(c) + "\n" + about + " Type /help for help."
+}
+
+// offeredNames returns the names of servers, and whether all of them are those of
+// [offered].
+func offeredNames(servers []config.Server) (names []string, builtin bool) {
+	builtin = len(servers) > 0
+	for _, s := range servers {
+		names = append(names, s.Name)
+		builtin = builtin && s.Kind == config.Builtin && s.Source == (config.Source{})
+	}
+	return names, builtin
+}
+
+// welcome returns the first screen of a chat.
+func welcome(c *choose.Choice, servers []config.Server, fromConfig bool) *term.Welcome {
+	w := &term.Welcome{Why: c.Why, Connect: "To connect one, run tenon auth key anthropic (or openai, gemini, …), or start Ollama; then enter /model."}
+	if _, builtin := offeredNames(servers); builtin && fromConfig {
+		w.Notes = []string{"No servers are configured, so two builtin ones run; fs can only read this folder. tenon config add NAME COMMAND adds yours."}
+	}
+	return w
 }
 
 // choose opens a model and records it, to close it at the end.

@@ -171,7 +171,7 @@ func TestChatInATerminal(t *testing.T) {
 	v := openTerminal(t, dir, env, own, "chat", "--model", "none")
 	shown := map[string]string{}
 
-	v.until("2 servers")
+	shown["welcome"] = v.until("2 servers", "calc   5 tools", "depot  2 tools", "Try      add 2 and 3")
 	v.types("add 2 and 3")
 	v.keys("Enter")
 	shown["approval"] = v.until("Allow calc/add?", "Allow once · Allow for this session · Always allow · Deny · Deny because…", "a: 2", "Add two numbers", "No model connected · matching keywords")
