@@ -162,7 +162,8 @@ type dayModel struct {
 	mu    sync.Mutex
 	tasks []*dayTask
 
-	requests, requestBytes, toolBytes, resultBytes, callBytes int // for decision 0026
+	requests, base int // base: bytes of the first request
+	figures        dayFigures
 }
 
 func (m *dayModel) answer(body []byte) llmtest.Turn {
@@ -180,13 +181,8 @@ func (m *dayModel) answer(body []byte) llmtest.Turn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.tasks[id]
-	m.requests++
-	m.requestBytes += len(body)
-	if tools, err := json.Marshal(request["tools"]); err == nil {
-		m.toolBytes += len(tools)
-	}
-	for _, text := range results {
-		m.resultBytes += len(text)
+	if m.requests++; m.base == 0 {
+		m.base = len(body)
 	}
 	if len(k.ids) > 0 && results[k.ids[len(k.ids)-1]] == "" { // asked again, or resumed
 		return k.turn
@@ -196,9 +192,6 @@ func (m *dayModel) answer(body []byte) llmtest.Turn {
 		texts = append(texts, results[id])
 	}
 	fault := k.next(texts, strings.Contains(string(body), `judge__ledger`) && hasTool(request, "judge__ledger"))
-	for _, c := range k.turn.Calls {
-		m.callBytes += len(c.Arguments)
-	}
 	switch fault {
 	case "rate":
 		return llmtest.Turn{Status: 429, Header: http.Header{"Retry-After-Ms": {"20"}}}
@@ -369,7 +362,8 @@ func TestScriptedDay(t *testing.T) {
 		})
 	}
 	groups.Wait()
-	t.Logf("%d tasks, %d steps, %d requests to the model: %d bytes of requests, of these %d of tool definitions and %d of results; %d bytes of arguments", tasks, steps, m.requests, m.requestBytes, m.toolBytes, m.resultBytes, m.callBytes)
+	t.Logf("%d tasks, %d steps, %d requests to the model", tasks, steps, m.requests)
+	m.figures.print(t)
 }
 
 // A dayGroup is some tasks that share a folder and a server.
@@ -583,6 +577,9 @@ func (d *dayGroup) judge(tasks []*dayTask) {
 			d.t.Error(err)
 			continue
 		}
+		d.m.mu.Lock()
+		d.m.figures.count(k, s, d.m.base)
+		d.m.mu.Unlock()
 		said, answered := map[string]int{}, map[string]int{}
 		for _, m := range s.Messages() {
 			for _, p := range m.Parts {
