@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -132,5 +133,50 @@ func checkTool(t *testing.T, tool, want string) {
 	err := Check(Config{Data: []byte("tenon: api/1\nname: test\napi: {base: \"https://api.example.com\"}\ntools: {t: {description: d, " + tool + "}}\n"), Name: "f.yaml"})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v, want %s", tool, err, want)
+	}
+}
+
+// Parameters that clients send as headers, too, are checked: a mistake would hide the
+// tool from clients over HTTP.
+func TestCheckOfHeaderParameters(t *testing.T) {
+	checkTool(t, `params: {r: {type: array, x-mcp-header: R}}, request: "GET /{r}"`, "tools.t.params.r: x-mcp-header of r: the type of the property must be")
+	checkTool(t, `params: {r: {type: string, x-mcp-header: "A B"}}, request: "GET /{r}"`, "tools.t.params.r: x-mcp-header of r")
+	checkTool(t, `params: {r: {type: string, x-mcp-header: R}, s: {type: string, x-mcp-header: r}}, request: "GET /{r}/{s}"`, "tools.t.params: x-mcp-header of s: r also names")
+	w := newWorld(t, "tools: {t: {description: d, params: {r: {type: string, x-mcp-header: Region}}, request: 'GET /{r}'}}\n", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, `{}`) })
+	c := toolCall("t", `{"r":"eu"}`, nil)
+	c.Headers = map[string]string{"region": "us"}
+	if _, err := w.serve.Serve(t.Context(), c); err == nil || len(w.requests()) > 0 {
+		t.Errorf("a header that differs from the argument: %v", err)
+	}
+	c.Headers["region"] = "eu"
+	if _, err := w.serve.Serve(t.Context(), c); err != nil || len(w.requests()) != 1 {
+		t.Error(err)
+	}
+}
+
+// Clients are told how far a batch, and the pages of a list, are.
+func TestProgressOfBatchesAndPages(t *testing.T) {
+	w := newWorld(t, `
+tools:
+  many: {description: d, params: {ids: {type: array}}, batch: {over: ids, as: id, concurrency: 1}, request: "GET /{id}"}
+  list: {description: d, request: GET /list, paginate: {kind: page, param: page, items: ".", size: {param: n, max: 2}}}
+`, func(w http.ResponseWriter, r *http.Request) { reply(w, 200, `[1,2]`) })
+	for args, want := range map[string]string{
+		`{"name":"many","arguments":{"ids":["a","b","c"]}}`: `{"progress":1,"total":3} {"progress":2,"total":3} {"progress":3,"total":3}`,
+		`{"name":"list","arguments":{"limit":6}}`:           `{"progress":2,"total":6} {"progress":4,"total":6}`,
+	} {
+		var mu sync.Mutex
+		var told []string
+		_, err := w.serve.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: []byte(args), Progress: true, OnNotification: func(n mcp.Notification) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, string(n.Params))
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		expect(t, args, strings.Join(told, " "), want)
+		mu.Unlock()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/builtin/api/expr"
@@ -46,7 +47,11 @@ func (v *service) follow(ctx context.Context, c *mcp.Call, f followUp, sc *scope
 			return before, err
 		}
 	}
-	a, err := v.send(ctx, c, f.step, sc)
+	r, err := v.build(ctx, f.request, sc)
+	if err != nil { // of an answer that is not as the file expects
+		return nil, fmt.Errorf("the first request succeeded, but the next one cannot be made: %s", valueInError.ReplaceAllString(err.Error(), ""))
+	}
+	a, err := v.exchange(ctx, c, f.step, sc, r)
 	if err != nil {
 		return nil, fmt.Errorf("the first request succeeded, but the next one failed: %w", err)
 	}
@@ -218,6 +223,7 @@ func (e *engine) callBatch(ctx context.Context, c *mcp.Call, v *service, t *tool
 	slots := make(chan struct{}, or(t.batch.Concurrency, 4))
 	var wg sync.WaitGroup
 	failed := 0
+	var done atomic.Int32
 	var mu sync.Mutex
 	for i, item := range items {
 		select {
@@ -239,6 +245,7 @@ func (e *engine) callBatch(ctx context.Context, c *mcp.Call, v *service, t *tool
 				mu.Unlock()
 			}
 			results[i] = row
+			server.Progress(c, float64(done.Add(1)), float64(len(items)), "")
 		})
 	}
 	wg.Wait()

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/api/expr"
 	"github.com/tenon-mcp/tenon/builtin/api/spec"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
 )
 
 // pages is compiled paging.
@@ -116,6 +117,9 @@ func (v *service) gather(ctx context.Context, call *mcp.Call, s *step, sc *scope
 			return items, next, last, err
 		}
 		at = *next
+		if s.reports {
+			server.Progress(call, float64(len(items)), float64(limit), "")
+		}
 	}
 	return items, next, last, nil
 }

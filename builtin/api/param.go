@@ -76,6 +76,22 @@ func (c *compiler) inputSchema(path string, t *tool, s *spec.Tool, params []stri
 	return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":%s},"required":%s,"additionalProperties":false}`, properties, must))
 }
 
+// headers checks the parameters that clients also send as headers (x-mcp-header): a
+// mistake there would hide the tool from clients over HTTP. before is how many mistakes
+// there were before the parameters.
+func (c *compiler) headers(path string, all json.RawMessage, params []string, s *spec.Tool, before int) {
+	for _, name := range params {
+		quoted, _ := json.Marshal(name)
+		alone := fmt.Appendf(nil, `{"type":"object","properties":{%s:%s}}`, quoted, s.Params[name])
+		if _, err := schema.Headers(alone); err != nil {
+			c.fail(spec.Path(path+".params", name), "%v", err)
+		}
+	}
+	if _, err := schema.Headers(all); err != nil && len(c.found) == before {
+		c.fail(path+".params", "%v", err)
+	}
+}
+
 // defaultBatch is the maximum number of items of a batch whose parameter says none.
 const defaultBatch = 100
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -75,7 +76,7 @@ func (c *compiler) tool(path, name string, s *spec.Tool) {
 	defer func() { c.known, c.fileNames, c.filesAt, c.contentUses = nil, nil, "", nil }()
 	reads := s.ReadOnly != nil && *s.ReadOnly
 	t.main = c.step(path, &s.Request, s.Paginate, s.Error, s.Retry, s.Cache, reads)
-	t.main.timeout = s.Timeout
+	t.main.timeout, t.main.reports = s.Timeout, true
 	if s.Lookup != nil {
 		t.lookup = c.lookup(path+".lookup", s.Lookup)
 	}
@@ -86,6 +87,9 @@ func (c *compiler) tool(path, name string, s *spec.Tool) {
 	}
 	for i := range s.Then {
 		t.then = append(t.then, c.followUp(fmt.Sprintf("%s.then[%d]", path, i), &s.Then[i], reads))
+	}
+	if then, err := json.Marshal(s.Then); err == nil && (bytes.Contains(then, []byte("$prev.")) || bytes.Contains(then, []byte("$steps["))) {
+		t.main.json = true
 	}
 	t.readOnly = reads || s.ReadOnly == nil && !t.writes(len(t.then))
 	if s.Paginate != nil && !t.readOnly {
@@ -148,6 +152,7 @@ func (c *compiler) declare(path string, t *tool, s *spec.Tool, params []string) 
 			c.fail(path+".output.schema", "%v", err)
 		}
 	}
+	c.headers(path, in, params, s, before)
 	if err := t.spec.Check(); err != nil && len(c.found) == before && toolNames.MatchString(t.name) {
 		c.fail(path, "%v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -34,21 +35,28 @@ func pack(t *testing.T, name, base string, change ...string) *client.Client {
 		}
 		data = bytes.ReplaceAll(data, []byte(change[i]), []byte(change[i+1]))
 	}
-	return opened(t, builtin.Config{Data: data, Name: name + ".yaml", Base: base, Private: true})
+	return opened(t, builtin.Config{Data: data, Name: name + ".yaml", Base: base, Private: true, ClientRoots: true})
 }
 
 // opened opens a server whose user agrees to everything.
 func opened(t *testing.T, config builtin.Config) *client.Client {
 	t.Helper()
+	folder, err := filepath.Abs("testdata") // the folder of the user
+	if err != nil {
+		t.Fatal(err)
+	}
 	config.Resolver = credential.Resolver{Getenv: getenv, Keyring: func(string) (string, error) { return "", nil }}
 	s, err := builtin.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	c := client.New(s, &client.Options{Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+	o := &client.Options{Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 		return e.Accept(nil)
-	}})
+	}}
+	//lint:ignore SA1019 tools find files there
+	o.Roots = func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file://" + folder}}, nil }
+	c := client.New(s, o)
 	t.Cleanup(func() { c.Close() })
 	return c
 }

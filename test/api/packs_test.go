@@ -57,6 +57,12 @@ func TestGitHubPack(t *testing.T) {
 	want(t, c, "get_file", repo(object{"path": "docs"}), "guide.md")
 	refused(t, c, "get_file", repo(object{"path": "../../other/secrets"}), "path")
 	want(t, c, "write_file", repo(object{"path": "docs/más.md", "content": "¿Qué?\n", "message": "add"}))
+	want(t, c, "write_file", repo(object{"path": "docs/tea.svg", "file": "tea.svg", "message": "add"}))
+	want(t, c, "get_file", repo(object{"path": "docs/tea.svg"}), "<svg xmlns")
+	refused(t, c, "write_file", repo(object{"path": "a", "file": "/etc/passwd", "message": "add"}), "outside")
+	long := strings.Repeat("A line of a long file.\n", 20_000) // jq in the square of it would take minutes
+	want(t, c, "write_file", repo(object{"path": "docs/long.txt", "content": long, "message": "add"}))
+	want(t, c, "get_file", repo(object{"path": "docs/long.txt"}), "A line of a long file.")
 	want(t, c, "get_file", repo(object{"path": "docs/más.md"}), "¿Qué?")
 	want(t, c, "list_commits", repo(nil), "add")
 	want(t, c, "list_runs", repo(nil))
@@ -127,6 +133,15 @@ func TestSlackPack(t *testing.T) {
 	files := want(t, c, "list_files", object{"channel": channel}, "report.md")
 	want(t, c, "read_file", object{"id": items(files)[0].(object)["id"]}, "# Tea\n")
 	refused(t, c, "read_file", object{"id": "F0NONE"}, "list_files")
+	want(t, c, "upload_file", object{"channel": channel, "file": "tea.svg"})
+	files = want(t, c, "list_files", object{"channel": channel}, "tea.svg")
+	for _, one := range items(files) {
+		if one := one.(object); one["name"] == "tea.svg" || one["title"] == "tea.svg" {
+			want(t, c, "read_file", object{"id": one["id"]}, "<svg xmlns")
+		}
+	}
+	refused(t, c, "upload_file", object{"channel": channel, "file": "../kit_test.go"}, "..")
+	refused(t, c, "upload_file", object{"channel": channel, "file": "/etc/passwd"}, "outside")
 	if tools := names(t, c); strings.Contains(tools, "search_messages") {
 		t.Errorf("a bot token cannot search: %s", tools)
 	}
