@@ -148,6 +148,39 @@ func TestSummaryComesAfterShortening(t *testing.T) {
 	}
 }
 
+// A conversation that is longer than the context of the chosen model is shortened
+// before it is sent: the model need not refuse it. One that cannot be shortened is
+// sent as it is.
+func TestConversationIsFittedToASmallerModel(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
+	server.AddTool(s, "long", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
+		return strings.Repeat("long ", 4000), nil
+	}, nil)
+	b := newBench(t, nil, calls("x__long", "{}"), calls("x__long", "{}"), calls("x__long", "{}"), says("first"), says("second"))
+	b.attach("x", s)
+	session := b.host.NewSession()
+	if err := session.Send(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	before := estimate(b.model.asked[3])
+	b.model.info.Context = before * 2 / 3
+	if err := session.Send(t.Context(), "and now?"); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.model.asked); n != 5 || estimate(b.model.asked[4]) > b.model.info.Context {
+		t.Errorf("%d requests, the last has %d tokens of %d", n, estimate(b.model.asked[n-1]), b.model.info.Context)
+	}
+	if last := b.model.asked[4].Messages; !strings.Contains(last[len(last)-1].Text(), "and now?") {
+		t.Errorf("the last message is %q", last[len(last)-1].Text())
+	}
+
+	b = newBench(t, nil, says("ok"))
+	b.model.info.Context = 10
+	if err := b.host.NewSession().Send(t.Context(), strings.Repeat("word ", 100)); err != nil || len(b.model.asked) != 1 {
+		t.Errorf("%v, %d requests", err, len(b.model.asked))
+	}
+}
+
 // H10: the instructions of servers reach the model, bounded, fenced and labelled.
 func TestInstructionsReachTheModel(t *testing.T) {
 	b := newBench(t, nil, says("ok"))

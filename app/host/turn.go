@@ -50,6 +50,9 @@ func (t *turn) oneStep(ctx context.Context, tries *attempts) (over bool, stop st
 	t.takeQueued(ctx)
 	cat := s.host.catalog(ctx, t.model.Info())
 	t.announce(cat)
+	if t.shortened(ctx, cat, tries) {
+		return false, "", nil // the conversation is shorter now
+	}
 	a, err := t.request(ctx, cat, !tries.withoutMedia)
 	if err != nil {
 		again, failed := t.recover(ctx, tries, a, err)
@@ -81,8 +84,32 @@ func (t *turn) oneStep(ctx context.Context, tries *attempts) (over bool, stop st
 	return t.formed()
 }
 
+// shortened shortens a conversation that is longer than the model's context, and reports
+// whether it did: after a change to a smaller model, and because some servers leave
+// out the beginning instead of refusing. What cannot be shortened is sent as it is.
+func (t *turn) shortened(ctx context.Context, cat *catalog, tries *attempts) bool {
+	info := t.model.Info()
+	if info.Context <= 0 || tries.asIs || tries.compactions >= maxCompactions {
+		return false
+	}
+	r := &llm.Request{System: t.session.system(), Messages: t.session.messages(), Tools: cat.tools()}
+	n := estimate(r)
+	if n <= info.Context {
+		return false
+	}
+	tries.compactions++
+	t.step(Step{State: StepCompacting})
+	long := &llm.Error{Kind: llm.ErrContextLength, Provider: info.Provider, Message: fmt.Sprintf("the conversation has about %d tokens, and %s takes %d", n, info.Name, info.Context)}
+	if t.session.compact(ctx, t.model, long) != nil {
+		tries.asIs = true
+		return false
+	}
+	return true
+}
+
 // attempts counts what was done to get an answer to one request.
 type attempts struct {
+	asIs         bool // the conversation is too long, and cannot be shortened
 	compactions  int
 	cuts         int
 	withoutMedia bool
