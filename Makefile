@@ -7,7 +7,7 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores clean
+.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -21,7 +21,7 @@ test: lint servers npm ## everything that proves us
 	@echo "== $$(date +%T) make test: all green"
 
 beside: ## the stages of make test beside the race detector
-	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster stores release-test conformance
+	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster stores faults release-test conformance
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
@@ -83,6 +83,10 @@ cluster: servers ## three gateways behind nginx with Redis: every revision, kill
 
 cluster-demo: servers build ## three gateways behind nginx with Redis, under load, one killed every 5 s, in a live table, until Ctrl-C or for DURATION
 	@$(GO) run ./deploy/cluster -duration $${DURATION:-0}
+
+faults: ## peers with faults between them: what the caller sees, and that nothing is left
+	@echo "== $$(date +%T) faults"
+	@$(GO) test -count=1 -timeout 10m ./test/faults
 
 stores: servers ## every store, with each call of the system that changes a file failing once, and killed once at each
 	@echo "== $$(date +%T) stores"

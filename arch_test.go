@@ -197,6 +197,7 @@ var importRules = map[string]importRule{
 	"deploy/cluster":    {on: []string{"mcp", "server", "client", "era", "transport/*"}, why: "a demonstration and a benchmark: it runs the programs, and is in nobody's binary"},
 	"test/api":          {why: "end to end: it has tests and nothing else"},
 	"internal/model":    {why: "models of state machines: it has tests, and what they share"},
+	"test/faults":       {why: "peers with faults between them: it has tests and nothing else"},
 	"test/stores":       {why: "every store, with faults of the system under it: it has tests and nothing else"},
 	"build/fuzz":        {why: "it runs the fuzz targets and counts; it knows them by their names"},
 	"test/host":         {why: "end to end: it has tests and nothing else"},
