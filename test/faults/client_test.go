@@ -66,7 +66,7 @@ var faults = map[string]fault{
 	"hangs":     func(io.Writer, []byte) bool { <-quiet; return false },
 	"garbage":   func(w io.Writer, data []byte) bool { return pass(w, []byte("\x00\xff}{ garbage\n")) && pass(w, data) },
 	"truncated": func(w io.Writer, data []byte) bool { pass(w, data[:len(data)/2]); return false },
-	"twice":     func(w io.Writer, data []byte) bool { return pass(w, data) && pass(w, data) },
+	"twice":     func(w io.Writer, data []byte) bool { return pass(w, bytes.Repeat(data, 2)) },
 	"slowly": func(w io.Writer, data []byte) bool {
 		for _, b := range data {
 			time.Sleep(time.Millisecond)
