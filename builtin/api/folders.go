@@ -47,7 +47,7 @@ func (f *folders) read(name string, limit int64) (*upload, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%q cannot be uploaded from %s: %w", name, f.what, err)
 	}
-	return &upload{name: filepath.Base(rel), data: data}, nil
+	return &upload{name: oneLine(filepath.Base(filepath.Join(dir, rel))), data: data}, nil
 }
 
 // localPath returns the path that a path or a file: URI names.
@@ -66,6 +66,9 @@ func localPath(name string) (string, error) {
 			path = strings.TrimPrefix(path, "/")
 		}
 		path = filepath.FromSlash(path)
+	}
+	if strings.HasPrefix(filepath.VolumeName(path), `\\`) { // of Windows; looking there would log in to it
+		return "", fmt.Errorf("%q names a file on another machine", name)
 	}
 	if strings.ContainsRune(path, 0) {
 		return "", fmt.Errorf("%q has a zero byte", name)

@@ -21,6 +21,9 @@ import (
 // maxUpload is the maximum size of an uploaded body.
 const maxUpload = 64 << 20
 
+// maxFiles is the maximum number of files of one name.
+const maxFiles = 100
+
 // A fileRule is a compiled file of a tool.
 type fileRule struct {
 	name string
@@ -215,6 +218,9 @@ func (r *fileRule) names(ctx context.Context, sc *scope) (names []string, many b
 	if !many {
 		list = []any{value}
 	}
+	if len(list) > maxFiles {
+		return nil, many, fmt.Errorf("the file %s: at most %d files can be uploaded at once, got %d", r.name, maxFiles, len(list))
+	}
 	for _, one := range list {
 		text, ok := one.(string)
 		if !ok || text == "" {
@@ -366,7 +372,7 @@ func (e *engine) readUploaded(ctx context.Context, c *mcp.Call, v *service, uri 
 		if data == nil {
 			data = []byte(contents.Text)
 		}
-		return &upload{lastSegment(uri), contents.MIMEType, data}, nil
+		return &upload{oneLine(lastSegment(uri)), contents.MIMEType, data}, nil
 	}
 	return nil, fmt.Errorf("%q is not a resource of this server: use a resource that it lists, a link of one of its results, or the path of a file", uri)
 }

@@ -237,6 +237,13 @@ func TestUploadStaysInRoots(t *testing.T) {
 			expect(t, tool+" "+name, l.sends(tool, name), "…"+want)
 		}
 	}
+	expect(t, "too many", l.says("several", `{"files":["a.txt"`+strings.Repeat(`,"a.txt"`, 100)+`]}`), "ERROR the file docs: at most 100 files can be uploaded at once, got 101")
+	if runtime.GOOS != "windows" {
+		write(t, dir, map[string]string{"a\nb": "x"})
+		l.sends("sign", "a\nb")
+		expect(t, "a line break in a name", strings.Join(l.asked, "\n"), "Send ab (1 bytes, )?")
+		l.requests()
+	}
 	expect(t, "too large", l.sends("sign", "big"), `ERROR "big" is too large: at most 1 KiB can be uploaded here`)
 	var writes []string
 	for _, r := range l.requests() {

@@ -120,7 +120,7 @@ func TestTextsOfResponsesAreBounded(t *testing.T) {
 		`explode | length`: "at most 1000000 characters", `split("") | length`: "at most 250000 pieces", `split("a") | length`: "at most 250000 pieces",
 		`[match("a"; "g")] | length`: "match at most 100000 times", `[scan("a")] | length`: "match at most 100000 times", `[splits("a")] | length`: "match at most 250000 times",
 		`gsub("a"; "b") | length`: "match at most 250000 times", `gsub(""; "b") | length`: "match at most 250000 times", `indices("a") | length`: "at most 1000000 characters",
-		`index("b")`: "at most 1000000 characters", `[rindex("b")]`: "at most 1000000 characters", `tonumber`: "at most 1000 digits", `[.] | map(tonumber)`: "at most 1000 digits",
+		`index("b")`: "at most 1000000 characters", `[rindex("b")]`: "at most 1000000 characters", `tonumber`: "at most 1000 digits", `test("(a|b){1000}" * 21)`: "at most 20000 steps", `test("x" * 20001)`: "at most 20000 steps", `[.] | map(tonumber)`: "at most 1000 digits",
 		`"[" + gsub("a"; "") + "]"`: "match at most",
 		`("7" * 2000) | fromjson`:   "more than 1000 digits", `.[:1000] | gsub("a"; "b" * 40000)`: "more than 32 MiB of results",
 	} {

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ const (
 	maxPieces  = 250_000   // pieces of a text
 	maxMatches = 100_000   // matches with their places
 	maxDigits  = 1000      // of a number
+	maxSteps   = 20_000    // of a regular expression
 )
 
 // textDefs replaces functions of jq whose time grows with the square of a text, or whose
@@ -157,8 +159,14 @@ func compileRegexp(source, flags string) (*regexp.Regexp, error) {
 			return nil, fmt.Errorf("unsupported regular expression flag: %q", flags)
 		}
 	}
-	re, err := regexp.Compile(source)
+	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
+		return nil, fmt.Errorf("invalid regular expression: %w", err)
+	}
+	if steps(tree, maxSteps) > maxSteps {
+		return nil, fmt.Errorf("a regular expression may have at most %d steps", maxSteps)
+	}
+	if re, err = regexp.Compile(source); err != nil {
 		return nil, fmt.Errorf("invalid regular expression: %w", err)
 	}
 	expressions.Lock()
@@ -168,6 +176,24 @@ func compileRegexp(source, flags string) (*regexp.Regexp, error) {
 	}
 	expressions.known[key] = re
 	return re, nil
+}
+
+// steps returns about how many steps a regular expression has when repetitions are
+// written out, or more than limit.
+func steps(re *syntax.Regexp, limit int) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		if n += steps(sub, limit); n > limit {
+			return n
+		}
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
 }
 
 // withText calls f with a text and the regular expression and flags of the arguments.
