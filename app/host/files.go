@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -153,6 +154,9 @@ func (s *Session) fileParts(info llm.Info, path string, n named) ([]llm.Part, er
 	if err != nil {
 		return nil, err
 	}
+	if err := imageAccepted(info, typeOf(path, data)); err != nil {
+		return nil, err
+	}
 	if kind := typeOf(path, data); !utf8.Valid(data) || strings.HasPrefix(kind, "image/") && !strings.Contains(kind, "svg") || kind == "application/pdf" {
 		return []llm.Part{llm.Text(fmt.Sprintf("[attached: %s]", s.host.safe(path))), blob(info, mcp.ResourceContents{URI: path, MIMEType: kind, Blob: data})}, nil
 	}
@@ -165,6 +169,18 @@ func (s *Session) fileParts(info llm.Info, path string, n named) ([]llm.Part, er
 	}
 	short, _ := s.cut(from, s.host.safe(text))
 	return []llm.Part{llm.Text(fenceAs("file", from, short))}, nil
+}
+
+// imageAccepted returns an error if the user attached an image that the model would
+// not get.
+func imageAccepted(info llm.Info, kind string) error {
+	if !strings.HasPrefix(kind, "image/") || strings.Contains(kind, "svg") || info.Accepts.Images {
+		return nil
+	}
+	if info.Provider == "none" {
+		return errors.New("no model is connected that could look at an image")
+	}
+	return fmt.Errorf("%s does not accept images; choose another model with /model, or leave the image out", info)
 }
 
 // readFile reads a regular file of bounded size. Others, such as pipes, could block.

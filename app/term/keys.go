@@ -2,6 +2,10 @@ package term
 
 import (
 	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -325,7 +329,37 @@ func (s *screen) paste(text string) tea.Cmd {
 	case s.sheet != nil:
 		s.sheet.editor.insert(text)
 	default:
-		s.input.insert(text)
+		s.input.insert(attachable(text))
 	}
 	return nil
+}
+
+// attachable returns @path for the pasted path of an image, as terminals paste files
+// that are dropped on them, and other text as it is.
+func attachable(text string) string {
+	path := strings.TrimSpace(text)
+	if n := len(path); n > 1 && (path[0] == '\'' || path[0] == '"') && path[n-1] == path[0] {
+		path = path[1 : n-1]
+	}
+	if rest, ok := strings.CutPrefix(path, "file://"); ok {
+		path = rest
+		if plain, err := url.PathUnescape(rest); err == nil {
+			path = plain
+		}
+	}
+	if runtime.GOOS != "windows" {
+		path = strings.ReplaceAll(path, `\ `, " ")
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp":
+	default:
+		return text
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || strings.ContainsAny(path, "\"\n") {
+		return text
+	}
+	if strings.Contains(path, " ") {
+		return `@"` + path + `" `
+	}
+	return "@" + path + " "
 }

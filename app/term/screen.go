@@ -95,10 +95,14 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 
 // Init requests the terminal's background color if the theme needs it.
 func (s *screen) Init() tea.Cmd {
+	all := []tea.Cmd{s.tick(), s.askAllOffers()}
 	if s.theme.color && (s.t.o.Theme == "" || s.t.o.Theme == "auto") {
-		return tea.Batch(tea.RequestBackgroundColor, s.tick(), s.askAllOffers())
+		all = append(all, tea.RequestBackgroundColor)
 	}
-	return tea.Batch(s.tick(), s.askAllOffers())
+	if s.t.o.Resume {
+		all = append(all, s.typed("/resume"))
+	}
+	return tea.Batch(all...)
 }
 
 // Update handles one message.

@@ -43,6 +43,9 @@ type Options struct {
 	// Session is the conversation to continue. Nil: a new one.
 	Session *host.Session
 
+	// Resume lets Run begin with the list of sessions.
+	Resume bool
+
 	// In and Out are the input and the output. Nil: standard input and output.
 	In  io.Reader
 	Out io.Writer

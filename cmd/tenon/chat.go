@@ -32,6 +32,9 @@ type chatFlags struct {
 	choices []*choose.Choice // models that were chosen; closed at the end
 }
 
+// fromList is the value of --resume without one.
+const fromList = "(list)"
+
 func (p *program) chatCommand() *cobra.Command {
 	var v chatFlags
 	c := &cobra.Command{
@@ -51,12 +54,20 @@ with --plain, output is plain lines. /help lists the commands.`,
   tenon chat --server builtin:calc --server "builtin:notes?vault=notes"
   tenon chat --model anthropic/claude-sonnet-4-5 --resume last
   echo "add 2 and 3" | tenon chat --allow calc`,
-		Args: noArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if v.resume.id == fromList && len(args) == 1 { // --resume ID
+				v.resume.id = args[0]
+				return nil
+			}
+			return noArgs(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.chat(cmd.Context(), &v) },
 	}
 	v.flags(c)
 	f := c.Flags()
 	v.resume.flags(c)
+	f.Lookup("resume").Usage = "continue this `session`, the last one of this folder (last), or one from a list (no value)"
+	f.Lookup("resume").NoOptDefVal = fromList
 	f.BoolVar(&v.plain, "plain", false, "plain lines without colors instead of full screen")
 	f.StringVar(&v.theme, "theme", "auto", "color theme: `auto`, light, dark or plain")
 	f.BoolVar(&v.noBuiltins, "no-builtins", false, "do not start calc and fs when no server is configured")
@@ -105,10 +116,17 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 		return err
 	}
 	defer w.Close()
+	screen := isTerminal(p.in) && isTerminal(p.out) && !v.plain && os.Getenv("TERM") != "dumb"
+	if v.resume.id == fromList {
+		if !screen {
+			return usagef("--resume without a session needs a terminal; give its id, or last (/resume in tenon chat lists them)")
+		}
+		v.resume.id, o.Resume = "", true
+	}
 	if o.Session, err = v.resume.session(w.Host); err != nil {
 		return err
 	}
-	if isTerminal(p.in) && isTerminal(p.out) && !v.plain && os.Getenv("TERM") != "dumb" {
+	if screen {
 		o.Greeting = nil
 		return term.Run(ctx, w, o)
 	}

@@ -64,6 +64,8 @@ func TestChatMistakes(t *testing.T) {
 		{[]string{"--theme", "pink"}, "use auto, light, dark or plain"},
 		{[]string{"--model", "none", "--resume", "nothing"}, "nothing"},
 		{[]string{"--model", "none", "--resume", "last"}, "no session to resume"},
+		{[]string{"--model", "none", "--resume"}, "needs a terminal"},
+		{[]string{"--model", "none", "--resume", "a", "b"}, "unexpected argument"},
 	} {
 		code, _, errs := chat(t, "", tt.args...)
 		if code != exitUsage || !strings.Contains(errs, tt.says) {
