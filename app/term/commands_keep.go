@@ -122,6 +122,7 @@ type listItem struct {
 	about string
 	group string // the heading above it, if it differs from that of the item before
 	off   bool   // cannot be chosen; about says why
+	rank  int    // of a model: those with a lower rank come first
 }
 
 func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
@@ -163,43 +164,52 @@ func runEffort(_ context.Context, t *talk, words []string, _ *show.Printer) (out
 	return outcome{notes: []string{note}}, nil
 }
 
-// offered returns the list of models, the current one first, and after them the
-// providers that cannot be used.
+// offered returns the list of models.
 func (t *talk) offered(ctx context.Context) outcome {
 	a := outcome{list: "models"}
+	t.eachOffer(ctx, func(some []listItem) { a.items = append(a.items, some...) })
+	sortModels(a.items)
+	return a
+}
+
+// eachOffer calls found with models as soon as they are known.
+func (t *talk) eachOffer(ctx context.Context, found func([]listItem)) {
 	current := ""
 	if m := t.w.Host.Model(); m != nil {
 		current = m.Info().String()
 	}
+	item := func(o ModelOffer) listItem {
+		i := listItem{value: o.Name, text: line(o.Name), about: line(o.About), rank: 1}
+		switch {
+		case o.Why != "":
+			i = listItem{text: line(o.Name), about: line(o.Why), off: true, rank: 3}
+		case o.Name == current:
+			i.rank, i.about = 0, strings.TrimSuffix("current · "+i.about, " · ")
+		case o.Name == "none":
+			i.rank = 2
+		}
+		return i
+	}
 	switch {
 	case t.o.Offers != nil:
-		for _, o := range t.o.Offers(ctx) {
-			item := listItem{value: o.Name, text: line(o.Name), about: line(o.About)}
-			if o.Why != "" {
-				item = listItem{text: line(o.Name), about: line(o.Why), off: true}
+		t.o.Offers(ctx, func(some []ModelOffer) {
+			var items []listItem
+			for _, o := range some {
+				items = append(items, item(o))
 			}
-			if o.Name == current {
-				item.about = "current · " + item.about
-			}
-			a.items = append(a.items, item)
-		}
+			found(items)
+		})
 	case t.o.Models != nil:
 		for _, n := range t.o.Models(ctx) {
-			a.items = append(a.items, listItem{value: n, text: line(n)})
+			found([]listItem{item(ModelOffer{Name: n})})
 		}
 	}
-	slices.SortStableFunc(a.items, func(x, y listItem) int {
-		switch {
-		case x.value == y.value:
-			return 0
-		case x.value == current && current != "":
-			return -1
-		case y.value == current && current != "":
-			return 1
-		}
-		return 0
-	})
-	return a
+}
+
+// sortModels puts the current model first, and after the others the providers that
+// cannot be used.
+func sortModels(items []listItem) {
+	slices.SortStableFunc(items, func(x, y listItem) int { return x.rank - y.rank })
 }
 
 // modelLabel returns a model's name and its warning.

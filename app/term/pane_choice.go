@@ -1,6 +1,8 @@
 package term
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,13 +21,18 @@ type choicePane struct {
 	filters bool           // typed text selects items
 	typed   string         // the text
 	refused func(listItem) // the user has chosen an item that cannot be chosen
+	loading bool           // more items will come
 }
 
 func (p *choicePane) title() string {
-	if p.typed != "" {
-		return p.name + ": " + line(p.typed)
+	name := p.name
+	if p.loading {
+		name += " · asking providers…"
 	}
-	return p.name
+	if p.typed != "" {
+		return name + ": " + line(p.typed)
+	}
+	return name
 }
 
 func (p *choicePane) keys() string {
@@ -56,6 +63,9 @@ func (p *choicePane) shown() []listItem {
 
 func (p *choicePane) view(width, height int, th *theme) []string {
 	p.seen = height
+	if len(p.items) == 0 && p.loading {
+		return nil
+	}
 	if len(p.items) == 0 {
 		return wrap(p.empty, width)
 	}
@@ -131,4 +141,58 @@ func (p *choicePane) key(stroke, text string) (tea.Cmd, bool) {
 	}
 	p.list.key(stroke, len(items), p.seen)
 	return nil, false
+}
+
+// A modelsMsg has models for a list, from a channel that has more.
+type modelsMsg struct {
+	to   *choicePane
+	some []listItem
+	from <-chan []listItem
+	over bool
+}
+
+// openModels opens the list of models at once and fills it as providers answer.
+func (s *screen) openModels() tea.Cmd {
+	s.choose(outcome{list: "models"})
+	p := s.pane.(*choicePane)
+	p.loading = true
+	from := make(chan []listItem, 16)
+	go func() { // ends when the providers have answered; fill takes everything
+		defer close(from)
+		s.t.do(func(ctx context.Context) error {
+			s.t.eachOffer(ctx, func(some []listItem) {
+				select {
+				case from <- some:
+				case <-ctx.Done():
+				}
+			})
+			return nil
+		})
+	}()
+	return nextModels(p, from)
+}
+
+func nextModels(p *choicePane, from <-chan []listItem) tea.Cmd {
+	return func() tea.Msg {
+		some, ok := <-from
+		return modelsMsg{p, some, from, !ok}
+	}
+}
+
+// fill adds models. The selected one stays selected.
+func (p *choicePane) fill(m modelsMsg) tea.Cmd {
+	if m.over {
+		p.loading = false
+		return nil
+	}
+	shown, at := p.shown(), listItem{}
+	if p.at > 0 && p.at < len(shown) {
+		at = shown[p.at]
+	}
+	p.items = append(p.items, m.some...)
+	sortModels(p.items)
+	if at.text != "" {
+		p.at = max(0, slices.IndexFunc(p.shown(), func(i listItem) bool { return i.text == at.text }))
+	}
+	return nextModels(p, m.from)
 }

@@ -143,6 +143,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.edited(m)
 	case offeringMsg:
 		s.offers(m)
+	case modelsMsg:
+		return s, m.to.fill(m)
 	case tickMsg:
 		s.ticking = false
 		return s, s.tick()
@@ -224,7 +226,15 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 		return nil
 	case "editor":
 		return s.openEditor()
-	case "clear", "resume", "model", "compact":
+	case "model":
+		if len(words) == 0 && s.t.o.Choose != nil {
+			return s.openModels()
+		}
+		if s.turns > 0 {
+			s.note("!", "A turn is still running. Esc stops it.")
+			return nil
+		}
+	case "clear", "resume", "compact":
 		if s.turns > 0 && (c.name == "clear" || c.name == "compact" || len(words) > 0) {
 			s.note("!", "A turn is still running. Ctrl-C stops it.")
 			return nil

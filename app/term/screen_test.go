@@ -404,9 +404,15 @@ func TestModelCanBeChosen(t *testing.T) {
 
 // /model also says what cannot be used, and why; typed text filters the list.
 func TestModelsThatCannotBeUsed(t *testing.T) {
+	slow := make(chan struct{})
 	d := drive(t, nil, nil, func(o *Options) {
-		o.Offers = func(context.Context) []ModelOffer {
-			return []ModelOffer{{Name: "other/model", About: "200k · thinks"}, {Name: "other/small"}, {Name: "openai", Why: "no API key; set OPENAI_API_KEY, or run tenon auth key openai"}}
+		o.Offers = func(ctx context.Context, found func([]ModelOffer)) {
+			found([]ModelOffer{{Name: "openai", Why: "no API key; set OPENAI_API_KEY, or run tenon auth key openai"}})
+			select { // the list is open before the next provider answers
+			case <-slow:
+			case <-ctx.Done():
+			}
+			found([]ModelOffer{{Name: "other/model", About: "200k · thinks"}, {Name: "other/small"}})
 		}
 		o.Choose = func(_ context.Context, name string) (llm.Model, string, error) {
 			return nil, "", errors.New("chosen " + name)
@@ -414,8 +420,14 @@ func TestModelsThatCannotBeUsed(t *testing.T) {
 	})
 	d.types("/model")
 	d.press("enter")
-	d.shows("200k · thinks")
 	d.shows("no API key; set OPENAI_API_KEY")
+	d.shows("asking providers")
+	close(slow)
+	d.shows("200k · thinks")
+	d.until("all have answered", func() bool { return !d.s.pane.(*choicePane).loading })
+	if items := d.s.pane.(*choicePane).items; items[len(items)-1].text != "openai" {
+		t.Errorf("what cannot be used is not last: %+v", items)
+	}
 	d.types("openai")
 	d.until("the list is filtered", func() bool { return len(d.s.pane.(*choicePane).shown()) == 1 })
 	d.press("enter")

@@ -70,8 +70,9 @@ type Options struct {
 	// Models lists names for Choose. It may be nil.
 	Models func(ctx context.Context) []string
 
-	// Offers lists the models for /model. Nil means the names of Models.
-	Offers func(ctx context.Context) []ModelOffer
+	// Offers lists the models for /model: it calls found with some of them, one
+	// call at a time, as soon as they are known. Nil means the names of Models.
+	Offers func(ctx context.Context, found func([]ModelOffer))
 
 	// OpenPage opens a page in a browser. Nil: the user opens it.
 	OpenPage func(page string) error

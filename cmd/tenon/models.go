@@ -234,33 +234,35 @@ func (p *program) modelNames(ctx context.Context) []string {
 	return all
 }
 
-// modelOffers lists the models for /model, with the reasons why others cannot be
-// used.
-func (p *program) modelOffers(ctx context.Context) []term.ModelOffer {
-	var usable, rest []term.ModelOffer
-	for _, o := range choose.Catalog(ctx, p.modelOptions(), nil) {
-		if o.Why != "" {
-			rest = append(rest, term.ModelOffer{Name: o.Provider, Why: reason(o)})
-			continue
-		}
-		if len(o.Models) == 0 {
-			usable = append(usable, term.ModelOffer{Name: o.Provider, About: cmp.Or(o.Fix, o.Where)})
-		}
-		for _, m := range o.Models {
-			var about []string
-			if m.Context > 0 {
-				about = append(about, tokenCount(m.Context))
-			}
-			if text := price(m.Prices); text != "" {
-				about = append(about, "$"+text)
-			}
-			if len(m.Efforts) > 0 {
-				about = append(about, "thinks")
-			}
-			usable = append(usable, term.ModelOffer{Name: o.Provider + "/" + m.Name, About: strings.Join(append(about, o.Where), " · ")})
-		}
+// modelOffers lists the models for /model as providers answer, with the reasons why
+// others cannot be used.
+func (p *program) modelOffers(ctx context.Context, found func([]term.ModelOffer)) {
+	found([]term.ModelOffer{{Name: "none", About: "no model: match keywords"}})
+	choose.Catalog(ctx, p.modelOptions(), func(o choose.Offer) { found(offersOf(o)) })
+}
+
+// offersOf returns the models of a provider.
+func offersOf(o choose.Offer) (all []term.ModelOffer) {
+	switch {
+	case o.Why != "":
+		return []term.ModelOffer{{Name: o.Provider, Why: reason(o)}}
+	case len(o.Models) == 0:
+		return []term.ModelOffer{{Name: o.Provider, About: cmp.Or(o.Fix, o.Where)}}
 	}
-	return append(append(usable, term.ModelOffer{Name: "none", About: "no model: match keywords"}), rest...)
+	for _, m := range o.Models {
+		var about []string
+		if m.Context > 0 {
+			about = append(about, tokenCount(m.Context))
+		}
+		if text := price(m.Prices); text != "" {
+			about = append(about, "$"+text)
+		}
+		if len(m.Efforts) > 0 {
+			about = append(about, "thinks")
+		}
+		all = append(all, term.ModelOffer{Name: o.Provider + "/" + m.Name, About: strings.Join(append(about, o.Where), " · ")})
+	}
+	return all
 }
 
 var errNoKeyring = errors.New("no keyring is available here")
