@@ -62,6 +62,7 @@ func pass(w io.Writer, data []byte) bool {
 var quiet = make(chan struct{})
 
 var faults = map[string]fault{
+	"reordered": nil,
 	"killed":    func(io.Writer, []byte) bool { return false },
 	"hangs":     func(io.Writer, []byte) bool { <-quiet; return false },
 	"garbage":   func(w io.Writer, data []byte) bool { return pass(w, []byte("\x00\xff}{ garbage\n")) && pass(w, data) },
@@ -78,18 +79,24 @@ var faults = map[string]fault{
 	},
 }
 
-// relay copies from r to w in pieces that read returns, with a fault in the first
-// that has the mark.
+// relay copies the pieces that read returns to w, with a fault in the first that
+// has the mark. Without a fault, that piece changes its place with the next one.
 func relay(w io.Writer, read func() ([]byte, error), f fault) {
+	var held []byte
 	for done := false; ; {
 		data, err := read()
 		change := pass
 		if !done && bytes.Contains(data, []byte(mark)) {
 			done, change = true, f
+			if f == nil {
+				held = bytes.Clone(data)
+				continue
+			}
 		}
-		if len(data) > 0 && !change(w, data) || err != nil {
+		if len(data) > 0 && !change(w, data) || held != nil && !pass(w, held) || err != nil {
 			return
 		}
+		held = nil
 	}
 }
 
@@ -190,14 +197,19 @@ func (p *proxy) serve(c net.Conn) {
 	relay(c, func() ([]byte, error) {
 		n, err := up.Read(buffer)
 		return buffer[:n], err
-	}, func(w io.Writer, data []byte) bool {
-		goesOn := p.fault(w, data)
-		if p.killed {
-			p.listener.Close()
-			p.closeAll()
-		}
-		return goesOn
-	})
+	}, p.change())
+}
+
+// change returns the fault, which ends everything if the server is killed.
+func (p *proxy) change() fault {
+	if !p.killed {
+		return p.fault
+	}
+	return func(io.Writer, []byte) bool {
+		p.listener.Close()
+		p.closeAll()
+		return false
+	}
 }
 
 // What a caller sees.
@@ -208,12 +220,13 @@ const (
 )
 
 // clientCells is the part of the table for the role client. What a cell says is
-// what the caller of a tool gets.
+// what the caller of a tool gets. Over HTTP answers have no order: each has a
+// connection of its own.
 var clientCells = map[string]map[string]string{
-	"stdio":    {"killed": errors, "hangs": timesOut, "garbage": sees, "truncated": errors, "twice": sees, "slowly": sees},
-	"socket":   {"killed": errors, "hangs": timesOut, "garbage": sees, "truncated": errors, "twice": sees, "slowly": sees},
+	"stdio":    {"killed": errors, "hangs": timesOut, "garbage": sees, "truncated": errors, "twice": sees, "slowly": sees, "reordered": sees},
+	"socket":   {"killed": errors, "hangs": timesOut, "garbage": sees, "truncated": errors, "twice": sees, "slowly": sees, "reordered": sees},
 	"HTTP":     {"killed": errors, "hangs": timesOut, "garbage": errors, "truncated": errors, "twice": sees, "slowly": sees},
-	"HTTP+SSE": {"killed": errors, "hangs": timesOut, "garbage": errors, "truncated": errors, "twice": sees, "slowly": sees},
+	"HTTP+SSE": {"killed": errors, "hangs": timesOut, "garbage": errors, "truncated": errors, "twice": sees, "slowly": sees, "reordered": sees},
 }
 
 const idle = 2 * time.Second
@@ -227,6 +240,9 @@ func TestFaultsAtAClient(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // far more than any cell takes
 				defer cancel()
 				start := time.Now()
+				if name == "reordered" {
+					others(ctx, t, c)
+				}
 				got, err := client.Call[in](ctx, c, "echo", in{mark}, nil)
 				took := time.Since(start)
 				saw := sees
@@ -255,6 +271,31 @@ func TestFaultsAtAClient(t *testing.T) {
 			})
 		}
 	}
+}
+
+// others makes a call every 20 ms until the test ends, so that one is answered
+// before a call that was made before it.
+func others(ctx context.Context, t *testing.T, c *client.Client) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			wg.Go(func() {
+				text := fmt.Sprintf("other %d", i)
+				if got, err := client.Call[in](ctx, c, "echo", in{text}, nil); err == nil && got.Text != text {
+					t.Errorf("call %q got the answer %q", text, got.Text)
+				}
+			})
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
 }
 
 // serveHTTP serves a handler behind a proxy and returns the address and a client.
