@@ -130,9 +130,10 @@ task-crashes: ## servers with tasks in SQLite and in Redis, killed KILLS (500) t
 	@echo "== $$(date +%T) killed servers"
 	@TENON_TASK_CRASHES=$${KILLS:-500} $(GO) test -count=1 -timeout 60m -v -run '^(TestKilledServersLoseNothing|TestStoppedProcessGoesOn)$$' ./app/store/taskstore ./cluster/redis/redistasks | grep -v '^=== '
 
-models: ## the model wires beside the official SDKs
+models: ## the model wires beside the official SDKs for Go and JavaScript
+	@./test/models/install.sh
 	@echo "== $$(date +%T) model wires"
-	@cd test/models && $(GO) test -timeout 5m ./...
+	@cd test/models && MUST_RUN=1 $(GO) test -timeout 5m ./...
 
 peers: npm ## other implementations over stdio and HTTP, in both directions
 	@echo "== $$(date +%T) real peers (their packages go to test/peers/*/node_modules)"

@@ -17,7 +17,7 @@ func (messages) key(h http.Header) string {
 	if h.Get("Anthropic-Version") == "" {
 		return ""
 	}
-	return h.Get("X-Api-Key")
+	return cmp.Or(h.Get("X-Api-Key"), bearer(h)) // the newest SDK for JavaScript sends a bearer token
 }
 
 func (messages) stream(t Turn, model string, send func(string, any)) {

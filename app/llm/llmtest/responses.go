@@ -45,8 +45,7 @@ func (responses) stream(t Turn, _ string, send func(string, any)) {
 	if len(t.Thinking) > 0 || t.Signature != "" {
 		start := object{"id": "rs_01", "type": "reasoning", "summary": []any{}}
 		whole := object{"type": "summary_text", "text": strings.Join(t.Thinking, "")}
-		done := object{"id": "rs_01", "type": "reasoning", "summary": []any{whole}, "encrypted_content": t.Signature, "status": "completed"}
-		item("rs_01", start, done, func(at object) {
+		item("rs_01", start, t.reasoningItem(), func(at object) {
 			event("response.reasoning_summary_part.added", with(at, object{"summary_index": 0, "part": object{"type": "summary_text", "text": ""}}))
 			for _, s := range t.Thinking {
 				event("response.reasoning_summary_text.delta", with(at, object{"summary_index": 0, "delta": s}))
@@ -59,9 +58,9 @@ func (responses) stream(t Turn, _ string, send func(string, any)) {
 		if t.Refusal != "" {
 			kind, field, parts, whole = "refusal", "refusal", pieces(t.Refusal), t.Refusal
 		}
-		part := object{"type": kind, field: whole, "annotations": []any{}, "logprobs": []any{}}
+		done := t.messageItem()
+		part := list(done["content"])[0]
 		start := object{"id": "msg_01", "type": "message", "status": "in_progress", "role": "assistant", "content": []any{}}
-		done := object{"id": "msg_01", "type": "message", "status": "completed", "role": "assistant", "content": []any{part}}
 		item("msg_01", start, done, func(at object) {
 			event("response.content_part.added", with(at, object{"content_index": 0, "part": object{"type": kind, field: ""}}))
 			for _, s := range parts {
@@ -72,9 +71,8 @@ func (responses) stream(t Turn, _ string, send func(string, any)) {
 		})
 	}
 	for i, c := range t.Calls {
-		id := fmt.Sprintf("fc_%02d", i)
-		call := object{"id": id, "type": "function_call", "status": "completed", "call_id": c.ID, "name": c.Name, "arguments": string(c.Arguments)}
-		item(id, with(call, object{"status": "in_progress", "arguments": ""}), call, func(at object) {
+		call := callItem(i, c)
+		item(text(call["id"]), with(call, object{"status": "in_progress", "arguments": ""}), call, func(at object) {
 			for _, s := range pieces(string(c.Arguments)) {
 				event("response.function_call_arguments.delta", with(at, object{"delta": s}))
 			}
@@ -83,8 +81,41 @@ func (responses) stream(t Turn, _ string, send func(string, any)) {
 	}
 }
 
+func (t Turn) reasoningItem() object {
+	whole := object{"type": "summary_text", "text": strings.Join(t.Thinking, "")}
+	return object{"id": "rs_01", "type": "reasoning", "summary": []any{whole}, "encrypted_content": t.Signature, "status": "completed"}
+}
+
+func (t Turn) messageItem() object {
+	part := object{"type": "output_text", "text": strings.Join(t.Text, ""), "annotations": []any{}, "logprobs": []any{}}
+	if t.Refusal != "" {
+		part = object{"type": "refusal", "refusal": t.Refusal}
+	}
+	return object{"id": "msg_01", "type": "message", "status": "completed", "role": "assistant", "content": []any{part}}
+}
+
+func callItem(i int, c llm.ToolCall) object {
+	return object{"id": fmt.Sprintf("fc_%02d", i), "type": "function_call", "status": "completed", "call_id": c.ID, "name": c.Name, "arguments": string(c.Arguments)}
+}
+
+// items returns the complete items of an answer.
+func (t Turn) items() []any {
+	all := []any{}
+	if len(t.Thinking) > 0 || t.Signature != "" {
+		all = append(all, t.reasoningItem())
+	}
+	if len(t.Text) > 0 || t.Refusal != "" {
+		all = append(all, t.messageItem())
+	}
+	for i, c := range t.Calls {
+		all = append(all, callItem(i, c))
+	}
+	return all
+}
+
 func (responses) end(send func(string, any), t Turn) {
 	r := response("completed")
+	r["output"] = t.items()
 	kind := "response.completed"
 	if t.Stop == llm.StopLength || t.Stop == llm.StopRefusal {
 		kind, r["status"] = "response.incomplete", "incomplete"
