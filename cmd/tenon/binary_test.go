@@ -74,3 +74,13 @@ func eventually(t *testing.T, is func() bool) {
 		}
 	}
 }
+
+// contains reports the texts that are missing in what a command wrote.
+func contains(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%q is missing in\n%s", w, text)
+		}
+	}
+}

@@ -101,16 +101,6 @@ func (d *desk) read(path string) string {
 	return string(text)
 }
 
-// contains reports the texts that are missing in what a command wrote.
-func contains(t *testing.T, text string, want ...string) {
-	t.Helper()
-	for _, w := range want {
-		if !strings.Contains(text, w) {
-			t.Errorf("%q is missing in\n%s", w, text)
-		}
-	}
-}
-
 // A server.json is added without a terminal: nothing is started by adding, the
 // inputs that are missing are named, and the secret is in no file.
 func TestAddServerJSON(t *testing.T) {
