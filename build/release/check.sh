@@ -88,7 +88,7 @@ echo '{"Version":"v0.0.1","Time":"2026-01-01T00:00:00Z"}' >"$module/v0.0.1.info"
 echo v0.0.1 >"$module/list"
 cd "$work"
 mkdir gopath
-GOPROXY="file://$work/proxy,$(go env GOMODCACHE | sed 's#^#file://#')/cache/download,$(go env GOPROXY)" GONOSUMDB=github.com/tenon-mcp GOFLAGS=-modcacherw \
+GOPROXY="file://$work/proxy,$(go env GOMODCACHE | sed 's#^#file://#')/cache/download,$(go env GOPROXY)" GONOSUMDB=github.com/tenon-mcp GOFLAGS="-modcacherw -trimpath" CGO_ENABLED=0 \
 	GOMODCACHE="$work/gopath" GOBIN="$work/bin" go install github.com/tenon-mcp/tenon/cmd/tenon@latest 2>go.log || { cat go.log; exit 1; }
 "$work/bin/tenon" version | grep '^tenon v0.0.1 '
 echo "== release-check: all green"
