@@ -99,7 +99,7 @@ func (s *screen) rule(title, keys string) string {
 		}
 		title = style.Render(title) + " "
 	}
-	style := s.theme.dim
+	style := s.theme.faint
 	if s.pane == nil && title != "" {
 		style = s.theme.accent
 	}
