@@ -16,20 +16,20 @@ import (
 // persons are the sentences of the person that the chat shows.
 func (p *tab) persons(want ...string) {
 	p.t.Helper()
-	p.until(`[...document.querySelectorAll('.said.person p')].map((e) => e.innerText).join('|') === ` + quote(strings.Join(want, "|")))
+	p.until(`[...document.querySelectorAll('.chat-entry.person p')].map((e) => e.innerText).join('|') === ` + quote(strings.Join(want, "|")))
 }
 
 // openElsewhere is a page on a session that another host has open.
-func openElsewhere(t *testing.T) (p *tab, h *house, session string) {
+func openElsewhere(t *testing.T) (p *tab, h *fixture, session string) {
 	t.Helper()
 	dir := t.TempDir()
-	other := build(t, plan{servers: samples(t)[:1], dir: dir})
+	other := newFixture(t, setup{servers: samples(t)[:1], dir: dir})
 	one := other.work.Host.NewSession()
 	if err := one.Send(t.Context(), "good morning"); err != nil {
 		t.Fatal(err)
 	}
-	h = build(t, plan{servers: samples(t)[:1], dir: dir})
-	p = open(t, h.visit(), desk)
+	h = newFixture(t, setup{servers: samples(t)[:1], dir: dir})
+	p = open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.click(`.sessions li a`)
 	p.persons("good morning")
@@ -40,6 +40,7 @@ func openElsewhere(t *testing.T) (p *tab, h *house, session string) {
 
 // A session that another process has open is taken over, and goes on here.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	p, h, id := openElsewhere(t)
 	p.clickText("Take over")
 	p.until(`![...document.querySelectorAll('.composer button')].some((b) => b.innerText === 'Take over' && b.checkVisibility())`)
@@ -52,6 +53,7 @@ func TestTakeOver(t *testing.T) {
 
 // A session that another process has open goes on as a copy.
 func TestContinueInACopy(t *testing.T) {
+	t.Parallel()
 	p, h, id := openElsewhere(t)
 	p.clickText("Continue in a copy")
 	p.until(`location.hash.startsWith('#/chat/') && !location.hash.endsWith(` + quote(id) + `)`)
@@ -65,9 +67,10 @@ func TestContinueInACopy(t *testing.T) {
 
 // Undo takes the last turn out of the conversation and gives its words back.
 func TestUndo(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Allow, Server: "calc", Tool: "*"}}})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Allow, Server: "calc", Tool: "*"}}})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.say("add 20 and 22")
 	p.sees("42")
@@ -79,7 +82,7 @@ func TestUndo(t *testing.T) {
 	p.persons("add 20 and 22")
 	p.sees("Changes that its tool calls made stay")
 	p.until(`document.querySelector('.composer textarea').value === 'add 1 and 2'`)
-	p.until(`document.querySelector('.said-list').innerText.includes('calc')`) // the call before it stays
+	p.until(`document.querySelector('.chat-log').innerText.includes('calc')`) // the call before it stays
 	p.clickText("Undo")
 	p.persons("")
 	p.until(`![...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Undo' && b.checkVisibility())`)
@@ -87,9 +90,10 @@ func TestUndo(t *testing.T) {
 
 // H16: Run says by which rule a call is denied.
 func TestDeniedRun(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Deny, Server: "calc", Tool: "add"}}})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Deny, Server: "calc", Tool: "add"}}})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/calc/tools/add'`)
 	p.click(`.fields input`)
@@ -101,9 +105,9 @@ func TestDeniedRun(t *testing.T) {
 }
 
 // asker is a server whose tool has changed since it was approved, and that asks.
-func asker(t *testing.T) *house {
+func asker(t *testing.T) *fixture {
 	t.Helper()
-	return build(t, plan{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return askingServer(), nil }})
+	return newFixture(t, setup{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return askingServer(), nil }})
 }
 
 // askingServer has a tool that asks for a name.
@@ -123,12 +127,13 @@ func askingServer() connect.Builtin {
 
 // A tool that is held back shows what has changed, and is approved.
 func TestApproveHeldTool(t *testing.T) {
+	t.Parallel()
 	h := asker(t)
 	h.ready(t, "kit")
 	if err := h.work.Book.Approve("kit", &mcp.Tool{Name: "greet", Description: "Greets"}); err != nil {
 		t.Fatal(err)
 	}
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/kit/tools/greet'`)
 	p.sees("Hidden from the model: it has changed since you approved it.")
@@ -144,9 +149,10 @@ func TestApproveHeldTool(t *testing.T) {
 
 // A server that was muted says so, and asks again after Unmute.
 func TestUnmute(t *testing.T) {
+	t.Parallel()
 	h := asker(t)
 	h.ready(t, "kit")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/kit/tools/greet'`)
 	p.clickText("Run")

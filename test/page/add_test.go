@@ -21,6 +21,7 @@ func (p *tab) paste(text string) {
 // A server is added from the page: pasted, shown as it would be written and run,
 // and started only then. It is in the file of the person's configuration.
 func TestAddServer(t *testing.T) {
+	t.Parallel()
 	folder, own := t.TempDir(), t.TempDir()
 	p := open(t, upWith(t, folder, own), desk)
 	p.clickText("Servers")
@@ -76,9 +77,10 @@ func TestAddServer(t *testing.T) {
 
 // A request that was not shown adds nothing, and a stale pin neither.
 func TestAddNeedsThePin(t *testing.T) {
+	t.Parallel()
 	own := t.TempDir()
 	p := open(t, upWith(t, t.TempDir(), own), desk)
-	p.until(`document.querySelector('nav')`)
+	p.until(`document.querySelector('#top .side > *')`)
 	post := func(path string, body any) string {
 		raw, _ := json.Marshal(body)
 		return eval[string](p, `(async () => { const r = await fetch('/api/v1/`+path+`', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: `+quote(string(raw))+`}); return r.status + ' ' + await r.text(); })()`)
@@ -103,6 +105,7 @@ func TestAddNeedsThePin(t *testing.T) {
 
 // A model is connected with a key, which is sent to the provider only.
 func TestConnectModel(t *testing.T) {
+	t.Parallel()
 	const key = "sk-test-0123456789abcdef"
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+key {

@@ -73,10 +73,10 @@ run(async () => {
 
 // attackWith runs a view and returns what it reports. The view gets the address of
 // the page as the argument word.
-func attackWith(t *testing.T, script string) (*stage, *tab, map[string]string) {
+func attackWith(t *testing.T, script string) (*viewFixture, *tab, map[string]string) {
 	t.Helper()
-	st := newStage(t, script, apps.ViewUI{}, plan{})
-	p := openIn(t, logging, st.visit(), desk)
+	st := newViewFixture(t, script, apps.ViewUI{}, setup{})
+	p := openIn(t, logging, st.address(), desk)
 	p.watch()
 	var got map[string]string
 	p.quick("views that attack, "+t.Name(), func() {
@@ -148,8 +148,8 @@ func TestFloodsOfViews(t *testing.T) {
 
 // A view that never stops sending is stopped, and no task of the page takes long.
 func TestEndlessView(t *testing.T) {
-	st := newStage(t, `run(async () => { await init(); for (;;) { for (let i = 0; i < 2000; i++) note('ui/notifications/size-changed', {height: i % 700}); await sleep(1); } });`, apps.ViewUI{}, plan{})
-	p := open(t, st.visit(), desk)
+	st := newViewFixture(t, `run(async () => { await init(); for (;;) { for (let i = 0; i < 2000; i++) note('ui/notifications/size-changed', {height: i % 700}); await sleep(1); } });`, apps.ViewUI{}, setup{})
+	p := open(t, st.address(), desk)
 	p.quick("a view that never stops sending", func() {
 		st.run(p, "show")
 		p.until(`document.body.textContent.includes('it sent too many messages')`)
@@ -179,10 +179,10 @@ func typeWord(word string) string {
 
 // A view that leaves its address is not followed.
 func TestViewNavigates(t *testing.T) {
-	st := newStage(t, leaving, apps.ViewUI{}, plan{})
-	p := openIn(t, logging, st.visit(), desk)
-	p.until(`document.querySelector('nav')`)
-	eval[string](p, `location.hash = '#/drive/stage/tools/show'`)
+	st := newViewFixture(t, leaving, apps.ViewUI{}, setup{})
+	p := openIn(t, logging, st.address(), desk)
+	p.until(`document.querySelector('#top .side > *')`)
+	eval[string](p, `location.hash = '#/drive/viewer/tools/show'`)
 	for i, how := range waysToLeave {
 		p.until(`document.querySelector('.tool textarea.grow, .tool input')`)
 		eval[bool](p, typeWord(how+" "+st.url))
@@ -202,6 +202,7 @@ func TestViewNavigates(t *testing.T) {
 
 // The sandbox listener answers frames of Tenon, once, and nobody else.
 func TestSandboxListener(t *testing.T) {
+	t.Parallel()
 	st, p, _ := attackWith(t, `run(async () => { await init(); return {origin}; });`)
 	frame := eval[string](p, `document.querySelector('.app-frame').src`)
 	at := strings.TrimPrefix(frame[:strings.Index(frame, "/proxy")], "http://sandbox.localhost")

@@ -20,7 +20,7 @@ import (
 // A caller is a model that calls the tool that the person names, and then says
 // that it is done.
 type caller struct {
-	server   string // of the tool; empty: stage
+	server   string // of the tool; empty: viewer
 	mu       sync.Mutex
 	requests []*llm.Request
 }
@@ -33,11 +33,11 @@ func (m *caller) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, 
 	m.requests = append(m.requests, r)
 	n := len(m.requests)
 	last := r.Messages[len(r.Messages)-1]
-	said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(fmt.Sprintf("done %d", n))}}
+	message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(fmt.Sprintf("done %d", n))}}
 	if tool, ok := strings.CutPrefix(last.Text(), "call "); ok && last.Role == llm.RoleUser {
-		said.Parts = []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: fmt.Sprintf("c%d", n), Name: cmp.Or(m.server, "stage") + "__" + tool, Arguments: llm.RawMessage(`{}`)}}}
+		message.Parts = []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: fmt.Sprintf("c%d", n), Name: cmp.Or(m.server, "viewer") + "__" + tool, Arguments: llm.RawMessage(`{}`)}}}
 	}
-	return func(yield func(llm.Event, error) bool) { yield(llm.Event{Kind: llm.EventDone, Message: &said}, nil) }
+	return func(yield func(llm.Event, error) bool) { yield(llm.Event{Kind: llm.EventDone, Message: &message}, nil) }
 }
 
 // last returns the last request to the model.
@@ -51,16 +51,17 @@ func (m *caller) last() *llm.Request {
 // the model something with the next message, suggests a message, and is there
 // after a reload.
 func TestViewInChat(t *testing.T) {
+	t.Parallel()
 	m := &caller{}
-	st := newStage(t, `run(async () => {
+	st := newViewFixture(t, `run(async () => {
 		const r = await init();
 		await got('ui/notifications/tool-result');
 		await req('ui/update-model-context', {content: [{type: 'text', text: 'first thoughts'}]});
 		await req('ui/update-model-context', {content: [{type: 'text', text: 'the code is 4711'}], structuredContent: {n: 1}});
 		await req('ui/message', {role: 'user', content: [{type: 'text', text: 'What is <b>the</b> code?'}]});
 		return r.hostCapabilities;
-	});`, apps.ViewUI{}, plan{model: m})
-	p := open(t, st.visit(), desk)
+	});`, apps.ViewUI{}, setup{model: m})
+	p := open(t, st.address(), desk)
 	p.watch()
 	p.clickText("Chat")
 	p.say("call show")
@@ -92,7 +93,7 @@ func TestViewInChat(t *testing.T) {
 		texts = append(texts, part.Text)
 	}
 	all := strings.Join(texts, "\n")
-	if !strings.Contains(all, "the code is 4711") || strings.Contains(all, "first thoughts") || !strings.Contains(all, `<result from="stage/the view of show"`) {
+	if !strings.Contains(all, "the code is 4711") || strings.Contains(all, "first thoughts") || !strings.Contains(all, `<result from="viewer/the view of show"`) {
 		t.Errorf("the model got %q", all)
 	}
 	p.until(`seen.filter(({m}) => m.method === 'ui/initialize').length === 1`) // it was not loaded again
@@ -111,15 +112,16 @@ func TestViewInChat(t *testing.T) {
 // A view of a call that is stopped is told, and a call of a view that no rule
 // covers is asked about, in the name of the view.
 func TestViewIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	m := &caller{}
-	st := newStage(t, `run(async () => {
+	st := newViewFixture(t, `run(async () => {
 		await init();
 		const m = await got('ui/notifications/tool-cancelled');
 		const answers = [];
 		for (const name of ['ask', 'secret']) { try { answers.push(JSON.stringify(await req('tools/call', {name, arguments: {}, _meta: {progressToken: 7}}))); } catch (e) { answers.push(e.code + ' ' + e.message); } }
 		return {cancelled: m.params, answers};
-	});`, apps.ViewUI{}, plan{model: m, rules: []config.Rule{{Effect: config.Allow, Server: "stage", Tool: "hang"}, {Effect: config.Allow, Server: "stage", Tool: "report"}}})
-	p := open(t, st.visit(), desk)
+	});`, apps.ViewUI{}, setup{model: m, rules: []config.Rule{{Effect: config.Allow, Server: "viewer", Tool: "hang"}, {Effect: config.Allow, Server: "viewer", Tool: "report"}}})
+	p := open(t, st.address(), desk)
 	p.watch()
 	p.clickText("Chat")
 	p.say("call hang")
@@ -148,7 +150,8 @@ func TestViewIsAskedAbout(t *testing.T) {
 // A view that fills the screen makes room when a question waits, and does not fill
 // it before the question is answered.
 func TestQuestionEndsFullScreen(t *testing.T) {
-	st := newStage(t, `run(async () => {
+	t.Parallel()
+	st := newViewFixture(t, `run(async () => {
 		await init({availableDisplayModes: ['inline', 'fullscreen']});
 		await until(() => heard.find((m) => m.params?.displayMode === 'fullscreen'));
 		await report('full');
@@ -156,8 +159,8 @@ func TestQuestionEndsFullScreen(t *testing.T) {
 		await until(() => heard.findLast((m) => m.params?.displayMode)?.params.displayMode === 'inline');
 		const mode = (await req('ui/request-display-mode', {mode: 'fullscreen'})).mode;
 		return {mode, asked: JSON.stringify(await asked)};
-	});`, apps.ViewUI{}, plan{rules: []config.Rule{{Effect: config.Allow, Server: "stage", Tool: "show"}, {Effect: config.Allow, Server: "stage", Tool: "report"}}})
-	p := open(t, st.visit(), desk)
+	});`, apps.ViewUI{}, setup{rules: []config.Rule{{Effect: config.Allow, Server: "viewer", Tool: "show"}, {Effect: config.Allow, Server: "viewer", Tool: "report"}}})
+	p := open(t, st.address(), desk)
 	p.watch()
 	st.run(p, "show")
 	p.until(`seen.some(({sent, m}) => sent && m.method === 'ui/notifications/tool-result')`)

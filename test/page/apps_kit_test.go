@@ -41,25 +41,25 @@ const blocked = async (f) => { try { return 'reached: ' + await f(); } catch (e)
 async function run(f) { try { await report(await f()); } catch (e) { await report({failed: String(e.message ?? JSON.stringify(e))}); } }
 </script>`
 
-// A stage is a server with one view, and what its view reported.
-type stage struct {
-	*house
+// A viewFixture is a server with one view, and what its view reported.
+type viewFixture struct {
+	*fixture
 	mu       sync.Mutex
 	reports  []string
 	secrets  int // calls of the tool that is for the model only
 	declared bool
 }
 
-func (s *stage) add(text string) {
+func (s *viewFixture) add(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reports = append(s.reports, text)
 }
 
 // report waits for the nth report of the view, from 0.
-func (s *stage) report(p *tab, n int) json.RawMessage {
+func (s *viewFixture) report(p *tab, n int) json.RawMessage {
 	p.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		s.mu.Lock()
 		if len(s.reports) > n {
 			defer s.mu.Unlock()
@@ -74,18 +74,18 @@ func (s *stage) report(p *tab, n int) json.RawMessage {
 	return nil
 }
 
-// newStage builds a page with a server that has a view with this script.
-func newStage(t *testing.T, script string, ui apps.ViewUI, p plan) *stage {
-	return newStageHTML(t, dialect+"<script>"+script+"</script>", ui, p)
+// newViewFixture builds a page with a server that has a view with this script.
+func newViewFixture(t *testing.T, script string, ui apps.ViewUI, p setup) *viewFixture {
+	return newViewFixtureHTML(t, dialect+"<script>"+script+"</script>", ui, p)
 }
 
-func newStageHTML(t *testing.T, html string, ui apps.ViewUI, p plan) *stage {
-	st := &stage{}
-	st.build(t, html, ui, p)
+func newViewFixtureHTML(t *testing.T, html string, ui apps.ViewUI, p setup) *viewFixture {
+	st := &viewFixture{}
+	st.start(t, html, ui, p)
 	return st
 }
 
-func (st *stage) build(t *testing.T, html string, ui apps.ViewUI, p plan) {
+func (st *viewFixture) start(t *testing.T, html string, ui apps.ViewUI, p setup) {
 	p.builtin = func(name string, _ url.Values) (connect.Builtin, error) {
 		s := server.New(mcp.Implementation{Name: name, Version: "1"}, nil)
 		if name == "other" {
@@ -94,18 +94,18 @@ func (st *stage) build(t *testing.T, html string, ui apps.ViewUI, p plan) {
 		}
 		return s, st.fill(s, html, ui)
 	}
-	p.servers = append(p.servers, builtinServer("stage", "stage", nil), builtinServer("other", "other", nil))
+	p.servers = append(p.servers, builtinServer("viewer", "viewer", nil), builtinServer("other", "other", nil))
 	if p.rules == nil {
-		p.rules = []config.Rule{{Effect: config.Allow, Server: "stage", Tool: "*"}}
+		p.rules = []config.Rule{{Effect: config.Allow, Server: "viewer", Tool: "*"}}
 	}
-	st.house = build(t, p)
+	st.fixture = newFixture(t, p)
 }
 
-type said struct {
+type report struct {
 	Text string `json:"text"`
 }
 
-func (st *stage) fill(s *server.Server, html string, ui apps.ViewUI) error {
+func (st *viewFixture) fill(s *server.Server, html string, ui apps.ViewUI) error {
 	show := func(_ context.Context, c *mcp.Call, in struct {
 		Word string `json:"word,omitempty"`
 	}) (*mcp.CallToolResult, error) {
@@ -114,8 +114,8 @@ func (st *stage) fill(s *server.Server, html string, ui apps.ViewUI) error {
 		st.mu.Unlock()
 		return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("the text of show")}, StructuredContent: json.RawMessage(fmt.Sprintf(`{"word":%q}`, in.Word))}, nil
 	}
-	server.AddTool(s, "show", "Show a word", show, &server.ToolOptions{Meta: apps.ToolMeta("ui://stage/view.html")})
-	server.AddTool(s, "report", "Take a report", func(_ context.Context, _ *mcp.Call, in said) (string, error) { st.add(in.Text); return "taken", nil }, &server.ToolOptions{Meta: apps.ToolMeta("", apps.AppView)})
+	server.AddTool(s, "show", "Show a word", show, &server.ToolOptions{Meta: apps.ToolMeta("ui://viewer/view.html")})
+	server.AddTool(s, "report", "Take a report", func(_ context.Context, _ *mcp.Call, in report) (string, error) { st.add(in.Text); return "taken", nil }, &server.ToolOptions{Meta: apps.ToolMeta("", apps.AppView)})
 	server.AddTool(s, "secret", "For the model only", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
@@ -126,43 +126,43 @@ func (st *stage) fill(s *server.Server, html string, ui apps.ViewUI) error {
 		server.Progress(c, 1, 2, "half")
 		<-ctx.Done()
 		return "", ctx.Err()
-	}, &server.ToolOptions{Meta: apps.ToolMeta("ui://stage/view.html")})
+	}, &server.ToolOptions{Meta: apps.ToolMeta("ui://viewer/view.html")})
 	server.AddTool(s, "ask", "Ask the person", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		got, err := server.Elicit[struct {
 			Colour string `json:"colour"`
 		}](c, "k", "Which colour?")
 		return "colour " + got.Colour, err
 	}, nil)
-	if err := s.AddResource(mcp.Resource{URI: "stage://data", Name: "data"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
+	if err := s.AddResource(mcp.Resource{URI: "viewer://data", Name: "data"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("text/plain", "the data"), nil
 	}, nil); err != nil {
 		return err
 	}
-	return apps.AddView(s, apps.View{URI: "ui://stage/view.html", Name: "view", HTML: html, UI: ui})
+	return apps.AddView(s, apps.View{URI: "ui://viewer/view.html", Name: "view", HTML: html, UI: ui})
 }
 
 // run opens the server's view and runs the tool show.
-func (st *stage) run(p *tab, tool string) {
+func (st *viewFixture) run(p *tab, tool string) {
 	p.t.Helper()
-	p.until(`document.querySelector('nav')`)
-	eval[string](p, `location.hash = '#/drive/stage/tools/`+tool+`'`)
+	p.until(`document.querySelector('#top .side > *')`)
+	eval[string](p, `location.hash = '#/drive/viewer/tools/`+tool+`'`)
 	p.until(`document.querySelector('.tool h2')?.innerText.trim() === '` + tool + `'`)
 	p.clickText("Run")
 }
 
 // runWith opens the server's view and calls a tool with arguments.
-func (st *stage) runWith(p *tab, tool string, args map[string]any) {
+func (st *viewFixture) runWith(p *tab, tool string, args map[string]any) {
 	p.t.Helper()
-	p.until(`document.querySelector('nav')`)
-	eval[string](p, `location.hash = '#/drive/stage/tools/`+tool+`'`)
+	p.until(`document.querySelector('#top .side > *')`)
+	eval[string](p, `location.hash = '#/drive/viewer/tools/`+tool+`'`)
 	p.until(`document.querySelector('.tool h2')?.innerText.trim() === '` + tool + `'`)
 	raw, err := json.Marshal(args)
 	p.must(err)
-	eval[bool](p, `(async () => { const {startRun} = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.runs); await startRun('stage', '`+tool+`', `+string(raw)+`); return true; })()`)
+	eval[bool](p, `(async () => { const {startRun} = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.runs); await startRun('viewer', '`+tool+`', `+string(raw)+`); return true; })()`)
 }
 
 // audited returns the tools of the records of a kind in the audit log.
-func (st *stage) audited(t *testing.T, what string) []string {
+func (st *viewFixture) audited(t *testing.T, what string) []string {
 	t.Helper()
 	all := []string{}
 	for _, line := range auditLines(t, st.dir) {

@@ -31,7 +31,7 @@ func (p *tab) network(b *chromium) []netEvent {
 	// The browser writes its log in portions: requests of our own push the rest.
 	mark := "mark=" + rand.Text()
 	var log []byte
-	for end := time.Now().Add(patience); !bytes.Contains(log, []byte(mark)); {
+	for end := time.Now().Add(waitLimit); !bytes.Contains(log, []byte(mark)); {
 		if time.Now().After(end) {
 			p.t.Fatalf("the network log has no request with %s", mark)
 		}
@@ -166,8 +166,8 @@ func TestQuietAttacksOfViews(t *testing.T) {
 	if missing := without(names, control.usedNames(logging, "control.evil.example")); len(missing) > 0 {
 		t.Errorf("the log of the network does not show these attempts of a page without a policy: %q", missing)
 	}
-	st := newStage(t, quietAttacks+`run(async () => { await init(); return await attackQuietly('view.evil.example'); });`, apps.ViewUI{}, plan{})
-	p := openIn(t, logging, st.visit(), desk)
+	st := newViewFixture(t, quietAttacks+`run(async () => { await init(); return await attackQuietly('view.evil.example'); });`, apps.ViewUI{}, setup{})
+	p := openIn(t, logging, st.address(), desk)
 	st.run(p, "show")
 	st.report(p, 0)
 	if asked := p.requested(logging); len(asked) > 0 {
@@ -181,9 +181,9 @@ func TestQuietAttacksOfViews(t *testing.T) {
 // A browser that knows the header Connection-Allowlist does not even resolve
 // names for a view, other than those of origins that it declared and was granted.
 func TestAllowlistOfViews(t *testing.T) {
-	st := newStage(t, quietAttacks+`run(async () => { await init(); await fetch('https://api.declared.example/x').catch(() => {}); return await attackQuietly('view.evil.example'); });`,
-		apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://*.declared.example"}}}, plan{})
-	p := openIn(t, allowlisting, st.visit(), desk)
+	st := newViewFixture(t, quietAttacks+`run(async () => { await init(); await fetch('https://api.declared.example/x').catch(() => {}); return await attackQuietly('view.evil.example'); });`,
+		apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://*.declared.example"}}}, setup{})
+	p := openIn(t, allowlisting, st.address(), desk)
 	st.run(p, "show")
 	p.clickText("Allow and show")
 	st.report(p, 0)

@@ -19,7 +19,7 @@ import (
 // bridgePage is a small host that uses AppBridge, the host's side of views of the
 // extension's authors. Its function host shows a view with what our host sent to
 // it, and returns all messages between the two, and the errors of AppBridge.
-const bridgePage = `<!doctype html><meta charset="utf-8"><title>bridge</title><nav></nav>
+const bridgePage = `<!doctype html><meta charset="utf-8"><title>bridge</title>
 <script type="importmap">{"imports": {
 	"@modelcontextprotocol/client": "/modules/@modelcontextprotocol/client/dist/index.mjs", "@modelcontextprotocol/client/_shims": "/modules/@modelcontextprotocol/client/dist/shimsBrowser.mjs",
 	"@modelcontextprotocol/core": "/modules/@modelcontextprotocol/core/dist/index.mjs", "@modelcontextprotocol/core/internal": "/modules/@modelcontextprotocol/core/dist/internal.mjs",
@@ -77,7 +77,7 @@ func bridge(t *testing.T) *tab {
 	})
 	site := httptest.NewServer(mux)
 	t.Cleanup(site.Close)
-	p := open(t, site.URL, desk)
+	p := openIn(t, browser, site.URL, desk)
 	p.until(`window.host`)
 	return p
 }
@@ -116,9 +116,10 @@ func methodsOf(all []viewMessage, sent bool) (list []string) {
 // Our host and AppBridge send the same messages to the same view, and AppBridge
 // accepts all that our views send.
 func TestHostAgreesWithAppBridge(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t, "shop", "notes")
-	p, other := open(t, h.visit(), desk), bridge(t)
+	p, other := open(t, h.address(), desk), bridge(t)
 	p.watch()
 	for _, test := range []struct{ server, tool, args, view string }{
 		{"shop", "run_query", `{"sql": "select 'a' as name, 3 as n union all select 'b', 5"}`, "../../builtin/sql/view/chart.html"},
@@ -211,8 +212,9 @@ const report = (v) => app.callServerTool({name: 'report', arguments: {text: JSON
 
 // The App of the extension's authors is content with all that our host answers.
 func TestOfficialAppIsContent(t *testing.T) {
-	st := &stage{}
-	st.build(t, officialApp(t, `
+	t.Parallel()
+	st := &viewFixture{}
+	st.start(t, officialApp(t, `
 app.onerror = (e) => errors.push(String(e));
 const input = new Promise((ok) => { app.ontoolinput = ok; }), result = new Promise((ok) => { app.ontoolresult = ok; });
 app.onteardown = async () => { await report('teardown'); return {}; };
@@ -223,7 +225,7 @@ try {
 	out.input = JSON.stringify((await input).arguments);
 	out.result = (await result).content[0].text;
 	out.again = (await app.callServerTool({name: 'show', arguments: {word: 'again'}})).structuredContent.word;
-	out.resource = (await app.readServerResource({uri: 'stage://data'})).contents[0].text;
+	out.resource = (await app.readServerResource({uri: 'viewer://data'})).contents[0].text;
 	out.listed = String((await app.listServerResources()).resources.length);
 	out.mode = (await app.requestDisplayMode({mode: 'inline'})).mode;
 	await app.sendLog({level: 'info', data: 'official'});
@@ -232,16 +234,16 @@ try {
 	out.link = String((await app.openLink({url: 'https://example.com/official'})).isError);
 	out.model = (await app.createSamplingMessage({maxTokens: 5, messages: [{role: 'user', content: {type: 'text', text: 'go'}}]})).content.text;
 } catch (e) { errors.push(String(e)); }
-await report(out);`), apps.ViewUI{}, plan{model: &caller{}})
-	p := open(t, st.visit(), desk)
+await report(out);`), apps.ViewUI{}, setup{model: &caller{}})
+	p := open(t, st.address(), desk)
 	p.watch()
 	p.clickText("Chat")
 	p.say("call show")
 	p.until(`document.querySelector('dialog.box')?.innerText.includes('/official')`)
 	p.clickOn(`[...document.querySelectorAll('dialog.box button')].find((b) => b.innerText === 'Cancel')`, "Cancel")
-	p.sees("stage’s view of show asks to use")
+	p.sees("viewer’s view of show asks to use")
 	p.clickText("Allow")
-	p.sees("This would be sent to stage’s view of show.")
+	p.sees("This would be sent to viewer’s view of show.")
 	p.clickOn(`[...document.querySelectorAll('.ask button')].find((b) => b.innerText.trim() === 'Send')`, "Send")
 	var got map[string]any
 	if err := json.Unmarshal(st.report(p, 0), &got); err != nil {

@@ -171,6 +171,7 @@ func (p *tab) clickAround(condition string) {
 // the person says so. The document viewer reads its document from its server with
 // tool calls; the map stays empty.
 func TestViewsThatWantTheNetwork(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ server, tool string }{{"map", "show-map"}, {"pdf", "display_pdf"}} {
 		t.Run(test.server, func(t *testing.T) {
 			var args []string
@@ -181,9 +182,9 @@ func TestViewsThatWantTheNetwork(t *testing.T) {
 				}
 				args = []string{file}
 			}
-			h := build(t, plan{servers: []config.Server{peerView(t, test.server, args...)}, rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}})
+			h := newFixture(t, setup{servers: []config.Server{peerView(t, test.server, args...)}, rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}})
 			h.ready(t, test.server)
-			p := open(t, h.visit(), desk)
+			p := open(t, h.address(), desk)
 			p.watch()
 			eval[string](p, `location.hash = '#/drive/`+test.server+`/tools/`+test.tool+`'`)
 			p.until(`document.querySelector('.tool h2')`)
@@ -211,11 +212,12 @@ const onePage = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<<
 // Three views of others complete their handshake, call a tool, are resized and
 // torn down, under the strictest policy; every message that they get conforms.
 func TestViewsOfOthers(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ server, tool string }{{"basic-vanillajs", "get-time"}, {"debug", "debug-tool"}, {"budget-allocator", "get-budget-data"}} {
 		t.Run(test.server, func(t *testing.T) {
-			h := build(t, plan{servers: []config.Server{peerView(t, test.server)}, rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}})
+			h := newFixture(t, setup{servers: []config.Server{peerView(t, test.server)}, rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}})
 			h.ready(t, test.server)
-			p := open(t, h.visit(), desk)
+			p := open(t, h.address(), desk)
 			p.watch()
 			eval[string](p, `location.hash = '#/drive/`+test.server+`/tools/`+test.tool+`'`)
 			p.until(`document.querySelector('.tool h2')`)

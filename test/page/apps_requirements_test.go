@@ -41,7 +41,7 @@ run(async () => {
   await check('lifecycle/tool-input-partial-stop', () => { const all = heard.map((m) => m.method); return !all.slice(all.indexOf('ui/notifications/tool-input')).includes('ui/notifications/tool-input-partial') && all.filter((m) => m === 'ui/notifications/tool-input').length === 1 && all.indexOf('ui/notifications/tool-input') < all.indexOf('ui/notifications/tool-result'); });
   await check('tools/proxy-call', async () => (await req('tools/call', {name: 'show', arguments: {word: 'again'}})).structuredContent.word === 'again');
   await check('visibility/app-tool-call-guard', async () => { try { await req('tools/call', {name: 'secret', arguments: {}}); return false; } catch { return true; } });
-  await check('capabilities/server-passthrough', async () => (await req('resources/list', {})).resources.some((x) => x.uri === 'ui://stage/view.html') && (await req('resources/read', {uri: 'stage://data'})).contents[0].text === 'the data' && (await req('tools/list')).tools.map((t) => t.name).join() === 'ask,hang,report,show');
+  await check('capabilities/server-passthrough', async () => (await req('resources/list', {})).resources.some((x) => x.uri === 'ui://viewer/view.html') && (await req('resources/read', {uri: 'viewer://data'})).contents[0].text === 'the data' && (await req('tools/list')).tools.map((t) => t.name).join() === 'ask,hang,report,show');
   await check('display/no-undeclared-mode', async () => (await req('ui/request-display-mode', {mode: 'fullscreen'})).mode === 'inline');
   await check('display/decline-undeclared', async () => (await req('ui/request-display-mode', {mode: 'pip'})).mode === 'inline');
   await check('display/unavailable-returns-current', async () => (await req('ui/request-display-mode', {mode: 'nonsense'})).mode === 'inline');
@@ -57,8 +57,8 @@ onTeardown = async (m) => { await sleep(200); await report('teardown'); post({id
 // The page meets the requirements for hosts of views that can be seen from a view
 // or beside it.
 func TestHostRequirements(t *testing.T) {
-	st := newStage(t, requirements, apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://declared.example"}}, Permissions: apps.Permissions{ClipboardWrite: true}}, plan{})
-	p := openIn(t, logging, st.visit(), desk)
+	st := newViewFixture(t, requirements, apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://declared.example"}}, Permissions: apps.Permissions{ClipboardWrite: true}}, setup{})
+	p := openIn(t, logging, st.address(), desk)
 	p.watch()
 	st.runWith(p, "show", map[string]any{"word": "hello"})
 	p.sees("wants more than to be shown") // security/external-domain-warning
@@ -119,7 +119,8 @@ func TestHostRequirements(t *testing.T) {
 // A link of a view is opened when the person says so and the audit log has it, and
 // a file is saved under a harmless name.
 func TestLinksAndFilesOfViews(t *testing.T) {
-	st := &stage{}
+	t.Parallel()
+	st := &viewFixture{}
 	var opened []string // and whether it was in the audit log by then
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := strings.Contains(string(bytes.Join(auditLines(t, st.dir), nil)), r.URL.Path)
@@ -130,7 +131,7 @@ func TestLinksAndFilesOfViews(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	st.build(t, dialect+`<script>const site = '`+site.URL+`'; run(async () => {
+	st.start(t, dialect+`<script>const site = '`+site.URL+`'; run(async () => {
 		await init();
 		const out = [];
 		try { await req('ui/open-link', {url: site + '/unaudited'}); } catch (e) { out.push(e.message); }
@@ -138,8 +139,8 @@ func TestLinksAndFilesOfViews(t *testing.T) {
 		out.push(JSON.stringify(await req('ui/open-link', {url: 'https://example.com/no'})));
 		out.push(JSON.stringify(await req('ui/download-file', {contents: [{type: 'resource', resource: {uri: 'file:///x/../../.bashrc', text: 'x'}}]})));
 		return out;
-	});</script>`, apps.ViewUI{}, plan{})
-	p := open(t, st.visit(), desk)
+	});</script>`, apps.ViewUI{}, setup{})
+	p := open(t, st.address(), desk)
 	p.watch()
 	eval[bool](p, `(() => { const real = fetch; window.fetch = (u, o) => String(o?.body).includes('/unaudited') ? Promise.resolve(new Response('{"error":{"code":-32603,"message":"cannot write the audit log"}}', {headers: {'Content-Type': 'application/json'}})) : real(u, o); return true; })()`)
 	st.run(p, "show")
@@ -147,7 +148,7 @@ func TestLinksAndFilesOfViews(t *testing.T) {
 		p.until(`document.querySelector('dialog.box')?.innerText.includes('` + path + `')`)
 		p.clickOn(`[...document.querySelectorAll('dialog.box button')].find((b) => b.innerText === 'Open in a new tab')`, "Open")
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		st.mu.Lock()
 		some := len(opened) > 0
 		st.mu.Unlock()
@@ -186,10 +187,11 @@ func TestLinksAndFilesOfViews(t *testing.T) {
 // A grant is for what the user was shown: a server that asks for more meanwhile
 // gets nothing of it.
 func TestGrantIsForWhatWasShown(t *testing.T) {
-	st := newStage(t, `init();`, apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://asked.example", "https://more.example"}}}, plan{})
-	p := open(t, st.visit(), desk)
+	t.Parallel()
+	st := newViewFixture(t, `init();`, apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://asked.example", "https://more.example"}}}, setup{})
+	p := open(t, st.address(), desk)
 	open := func(wants string) string {
-		return eval[string](p, `fetch('/api/v1/views', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ server: 'stage', tool: 'show', grant: true, wants: `+wants+` }) }).then((r) => r.json()).then((o) => Object.keys(o).sort().join())`)
+		return eval[string](p, `fetch('/api/v1/views', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ server: 'viewer', tool: 'show', grant: true, wants: `+wants+` }) }).then((r) => r.json()).then((o) => Object.keys(o).sort().join())`)
 	}
 	for _, wants := range []string{`{}`, `{ domains: ['https://asked.example'] }`} {
 		if got := open(wants); got != "problems,wants" {
@@ -204,9 +206,10 @@ func TestGrantIsForWhatWasShown(t *testing.T) {
 // The views of the builtin servers draw the result of a query, and the links to a
 // note.
 func TestBuiltinViews(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t, "shop", "notes")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.watch()
 	for _, test := range []struct{ server, tool, args string }{
 		{"shop", "run_query", `{"sql": "select 'a' as name, 3 as n union all select 'b', 5"}`},

@@ -32,14 +32,15 @@ func auditLines(t *testing.T, dir string) [][]byte {
 // The view of a tool gets the input and the result of the call, calls a tool of
 // its server, is resized, and is told before it goes.
 func TestView(t *testing.T) {
-	st := newStage(t, `run(async () => {
+	t.Parallel()
+	st := newViewFixture(t, `run(async () => {
 		const r = await init();
 		const input = await got('ui/notifications/tool-input'), result = await got('ui/notifications/tool-result');
 		note('ui/notifications/size-changed', {height: 333});
 		return {r, order: heard.map((m) => m.method).filter(Boolean), input: input.params, result: result.params, origin: origin, cookie: document.cookie};
 	});
-	onTeardown = async (m) => { await report('bye'); post({id: m.id, result: {}}); };`, apps.ViewUI{}, plan{})
-	p := open(t, st.visit(), desk)
+	onTeardown = async (m) => { await report('bye'); post({id: m.id, result: {}}); };`, apps.ViewUI{}, setup{})
+	p := open(t, st.address(), desk)
 	st.run(p, "show")
 	var got struct {
 		Origin, Cookie string

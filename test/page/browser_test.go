@@ -48,6 +48,9 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil { // tabs at a time, each in its window
+		panic(err)
+	}
 	code := m.Run()
 	if *bars {
 		fmt.Println(strings.Join(figures, "\n"))
@@ -122,6 +125,8 @@ type tab struct {
 	t   *testing.T
 	ctx context.Context
 
+	judged map[string]bool // by axe, in full: what, and how large
+
 	probing bool // what is evaluated is marked in the trace, see spans
 
 	mu      sync.Mutex
@@ -129,20 +134,20 @@ type tab struct {
 	printed []string // errors of the console
 }
 
-// A look is how large and how dark the page is.
-type look struct {
+// A screen is how large and how dark the page is.
+type screen struct {
 	width, height int64
 	dark          bool
 }
 
 var (
-	desk  = look{width: 1280, height: 800}
-	night = look{width: 1280, height: 800, dark: true}
-	phone = look{width: 380, height: 760}
+	desk  = screen{width: 1280, height: 800}
+	night = screen{width: 1280, height: 800, dark: true}
+	phone = screen{width: 380, height: 760}
 )
 
 // open opens an address in a tab of its own.
-func open(t *testing.T, url string, l look) *tab {
+func open(t *testing.T, url string, l screen) *tab {
 	t.Helper()
 	p := newTab(t, browser, l)
 	p.navigate(url)
@@ -150,7 +155,7 @@ func open(t *testing.T, url string, l look) *tab {
 }
 
 // openIn opens an address in a tab of a browser. The address may be of any page.
-func openIn(t *testing.T, b *chromium, url string, l look) *tab {
+func openIn(t *testing.T, b *chromium, url string, l screen) *tab {
 	t.Helper()
 	p := newTab(t, b, l)
 	p.must(chromedp.Do(p.ctx, chromedp.Navigate(url)))
@@ -164,7 +169,7 @@ func (p *tab) navigate(url string) {
 }
 
 // newTab returns a tab of a browser without a page.
-func newTab(t *testing.T, b *chromium, l look) *tab {
+func newTab(t *testing.T, b *chromium, l screen) *tab {
 	t.Helper()
 	b.once.Do(b.start)
 	if b.why != "" {
@@ -172,7 +177,7 @@ func newTab(t *testing.T, b *chromium, l look) *tab {
 	}
 	ctx, stop := chromedp.NewContext(b.ctx)
 	t.Cleanup(stop)
-	p := &tab{t: t, ctx: ctx}
+	p := &tab{t: t, ctx: ctx, judged: map[string]bool{}}
 	p.must(chromedp.Do(ctx))
 	requests := chromedp.Events(ctx, network.RequestWillBeSent)
 	console := chromedp.Console(ctx)
@@ -196,18 +201,20 @@ func newTab(t *testing.T, b *chromium, l look) *tab {
 			p.mu.Unlock()
 		}
 	}()
-	p.look(l)
+	p.resize(l)
 	return p
 }
 
-func (p *tab) look(l look) {
+func (p *tab) resize(l screen) {
 	p.t.Helper()
 	scheme := "light"
 	if l.dark {
 		scheme = "dark"
 	}
 	p.must(chromedp.Do(p.ctx, chromedp.EmulateViewport(l.width, l.height)))
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	_, err := chromedp.Call(p.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // others have windows too
+	p.must(err)
+	_, err = chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	p.must(err)
 }
 
@@ -218,8 +225,8 @@ func (p *tab) must(err error) {
 	}
 }
 
-// patience is how long anything in the page may take on a busy machine.
-const patience = 30 * time.Second
+// waitLimit is how long anything in the page may take on a busy machine.
+const waitLimit = 30 * time.Second
 
 // eval evaluates an expression in the page.
 func eval[T any](p *tab, expression string) T {
@@ -232,7 +239,7 @@ func eval[T any](p *tab, expression string) T {
 }
 
 func tryEval[T any](p *tab, expression string) (T, error) {
-	ctx, stop := context.WithTimeout(p.ctx, patience)
+	ctx, stop := context.WithTimeout(p.ctx, waitLimit)
 	defer stop()
 	if p.probing {
 		expression = "(performance.mark('" + probe + "'), " + expression + ")"
@@ -253,7 +260,9 @@ func replaced(err error) bool {
 // until waits until an expression is true.
 func (p *tab) until(condition string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	pause := 10 * time.Millisecond
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); time.Sleep(pause) {
+		pause = min(pause+pause/2, 100*time.Millisecond)
 		// What is not there yet is not true yet.
 		ok, err := tryEval[bool](p, "(() => { try { return !!("+condition+"); } catch { return false; } })()")
 		if err != nil && !replaced(err) {
@@ -301,7 +310,7 @@ func (p *tab) clickOn(expression, name string) {
 	}
 	var at, before place
 	// What was just drawn may still move, or lie under what is about to go.
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(waitLimit); ; {
 		p.until("(" + expression + ")")
 		before, at = at, eval[place](p, fmt.Sprintf(`(() => { const e = %s; if (!e) return {On: 'nothing, for it is gone,'}; if (e.closest('[inert]')) return {On: 'something inert'}; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; const top = document.elementFromPoint(x, y); return {X: x, Y: y, On: e.contains(top) || top?.contains(e) ? '' : String(top?.outerHTML).slice(0, 200)}; })()`, expression))
 		if at.On == "" && at == before {
@@ -322,7 +331,7 @@ func (p *tab) clickOn(expression, name string) {
 // still is when that takes too long: what is drawn is not always drawn at once.
 func (p *tab) settles(expression string) (left string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		if left = eval[string](p, expression); left == "" {
 			return ""
 		}

@@ -36,8 +36,9 @@ const sendIsShown = `[...document.querySelectorAll('.talk button')].some((b) => 
 
 // A call is denied with a reason, which the model gets.
 func TestDenyWithAReason(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	p := open(t, h.address(), desk)
 	p.chatUntilAsked("add 20 and 22")
 	p.clickText("Deny with a reason …")
 	p.until(`document.activeElement.matches('.ask-choice textarea')`)
@@ -54,8 +55,9 @@ func TestDenyWithAReason(t *testing.T) {
 // The arguments of a call are changed before it is allowed. What is not JSON or does
 // not fit the schema is said, and answers nothing.
 func TestEditArguments(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	p := open(t, h.address(), desk)
 	p.chatUntilAsked("add 20 and 22")
 	p.clickText("Edit arguments …")
 	p.clickText("Edit as JSON")
@@ -79,8 +81,9 @@ func TestEditArguments(t *testing.T) {
 
 // Similar calls are allowed: the same call is not asked about again, another is.
 func TestAllowSimilar(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], folder: t.TempDir()})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], folder: t.TempDir()})
+	p := open(t, h.address(), desk)
 	p.chatUntilAsked("add 20 and 22")
 	p.clickText("Allow similar …")
 	p.sees("For this project")
@@ -123,8 +126,9 @@ func (m broken) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error
 // What the model wrote before its connection was lost is removed when it is asked
 // again. The notice that says so is there after a reload.
 func TestRetract(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], model: broken{new(atomic.Int32)}})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], model: broken{new(atomic.Int32)}})
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.until(`document.querySelector('.talk')`)
 	eval[bool](p, `(() => { window.both = false; new MutationObserver(() => { const t = document.querySelector('.talk').innerText; if (t.includes('Half an answ') && t.includes('A whole answer')) window.both = true; }).observe(document.querySelector('.talk'), {subtree: true, childList: true, characterData: true}); return true; })()`)
@@ -144,8 +148,9 @@ func TestRetract(t *testing.T) {
 // A large result is not part of the list of runs, and is there when its run is
 // shown again.
 func TestLargeResultOfARunAfterReload(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], builtin: largeResults})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], builtin: largeResults})
+	p := open(t, h.address(), desk)
 	p.at("#/drive/calc/tools/large", `document.querySelector('.runbar')`)
 	p.clickText("Run")
 	p.until(`document.querySelector('.outcome')?.innerText.includes('the beginning')`)

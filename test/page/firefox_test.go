@@ -70,7 +70,7 @@ func startFirefox(t *testing.T) *firefox {
 	select {
 	case at := <-address:
 		return connectBiDi(t, at)
-	case <-time.After(2 * patience):
+	case <-time.After(2 * waitLimit):
 		t.Fatal("Firefox did not start")
 		return nil
 	}
@@ -111,7 +111,7 @@ func (f *firefox) do(method, params string) json.RawMessage {
 	f.t.Helper()
 	f.next++
 	f.must(f.write(fmt.Appendf(nil, `{"id":%d,"method":%q,"params":%s}`, f.next, method, params)))
-	f.must(f.conn.SetReadDeadline(time.Now().Add(2 * patience)))
+	f.must(f.conn.SetReadDeadline(time.Now().Add(2 * waitLimit)))
 	for {
 		frame, err := f.read()
 		f.must(err)
@@ -206,7 +206,7 @@ func (f *firefox) eval(expression string) string {
 
 func (f *firefox) until(condition string) {
 	f.t.Helper()
-	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(2 * waitLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if f.eval("!!("+condition+")") == "true" {
 			return
 		}
@@ -215,12 +215,12 @@ func (f *firefox) until(condition string) {
 }
 
 // show opens a page and its tool show.
-func (f *firefox) show(st *stage) {
+func (f *firefox) show(st *viewFixture) {
 	f.t.Helper()
 	clear(f.sent)
-	f.do("browsingContext.navigate", fmt.Sprintf(`{"context":%q,"url":%q,"wait":"complete"}`, f.tab, st.visit()))
-	f.until(`document.querySelector('nav')`)
-	f.eval(`location.hash = '#/drive/stage/tools/show'`)
+	f.do("browsingContext.navigate", fmt.Sprintf(`{"context":%q,"url":%q,"wait":"complete"}`, f.tab, st.address()))
+	f.until(`document.querySelector('#top .side > *')`)
+	f.eval(`location.hash = '#/drive/viewer/tools/show'`)
 	f.until(`document.querySelector('.tool h2')?.innerText.trim() === 'show' && document.querySelector('.tool textarea.grow, .tool input')`)
 }
 
@@ -232,9 +232,9 @@ func (f *firefox) run(word string) {
 }
 
 // report waits for the nth report of the view.
-func (f *firefox) report(st *stage, n int) json.RawMessage {
+func (f *firefox) report(st *viewFixture, n int) json.RawMessage {
 	f.t.Helper()
-	for end := time.Now().Add(3 * patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * waitLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		st.mu.Lock()
 		reports := st.reports
 		st.mu.Unlock()
@@ -260,10 +260,11 @@ func (f *firefox) outside() (all []string) {
 
 // The sandbox holds in Firefox, too.
 func TestAttacksOfViewsInFirefox(t *testing.T) {
+	t.Parallel()
 	f := startFirefox(t)
 	t.Run("attacks", func(t *testing.T) {
 		f.t = t
-		st := newStage(t, viewAttacks, apps.ViewUI{}, plan{})
+		st := newViewFixture(t, viewAttacks, apps.ViewUI{}, setup{})
 		f.show(st)
 		f.run(st.url)
 		var got map[string]string
@@ -285,8 +286,8 @@ func TestAttacksOfViewsInFirefox(t *testing.T) {
 	})
 	t.Run("quiet", func(t *testing.T) {
 		f.t = t
-		st := newStage(t, quietAttacks+`run(async () => { await init(); await fetch('https://declared.example/x').catch(() => {}); return await attackQuietly('view.evil.example'); });`,
-			apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://declared.example"}}}, plan{})
+		st := newViewFixture(t, quietAttacks+`run(async () => { await init(); await fetch('https://declared.example/x').catch(() => {}); return await attackQuietly('view.evil.example'); });`,
+			apps.ViewUI{CSP: &apps.CSP{ConnectDomains: []string{"https://declared.example"}}}, setup{})
 		f.show(st)
 		f.run("")
 		const allow = `[...document.querySelectorAll('button')].find((b) => b.innerText === 'Allow and show')`
@@ -299,7 +300,7 @@ func TestAttacksOfViewsInFirefox(t *testing.T) {
 	})
 	t.Run("leaving", func(t *testing.T) {
 		f.t = t
-		st := newStage(t, leaving, apps.ViewUI{}, plan{})
+		st := newViewFixture(t, leaving, apps.ViewUI{}, setup{})
 		f.show(st)
 		for i, how := range waysToLeave {
 			f.run(how + " " + st.url)
@@ -316,7 +317,7 @@ func TestAttacksOfViewsInFirefox(t *testing.T) {
 	})
 	t.Run("floods", func(t *testing.T) {
 		f.t = t
-		st := newStage(t, flooding, apps.ViewUI{}, plan{})
+		st := newViewFixture(t, flooding, apps.ViewUI{}, setup{})
 		f.show(st)
 		f.run("")
 		if got := string(f.report(st, 0)); got != `{"heard":"0"}` {

@@ -18,8 +18,8 @@ import (
 // its outcome, only those in sight are elements, and no task takes long, also
 // when they are filtered, searched, scrolled, and loaded by another page.
 func TestFlood(t *testing.T) {
-	h := oddHouse(t)
-	p := open(t, h.visit(), desk)
+	h := oddFixture(t)
+	p := open(t, h.address(), desk)
 	p.at("#/wire/all?server=flood", `document.querySelector('.wiretable')`)
 	w := h.work.Log.Wire("flood")
 	began := time.Now()
@@ -60,7 +60,7 @@ func (p *tab) reload() {
 	p.t.Helper()
 	eval[bool](p, `window.before = true`)
 	p.later(`location.reload()`)
-	p.until(`!window.before && document.querySelector('nav')`)
+	p.until(`!window.before && document.querySelector('#top .side > *')`)
 }
 
 // rowCount is true when the wire says that it has so many rows.
@@ -98,13 +98,13 @@ func (c crowd) Serve(ctx context.Context, q *mcp.Call) (mcp.Result, error) {
 // A thousand tools and results of five megabytes are shown piece by piece, with
 // the digits that came, and nothing in them runs.
 func TestCrowd(t *testing.T) {
-	h := build(t, plan{
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("crowd", "crowd", nil)},
 		builtin: func(string, url.Values) (connect.Builtin, error) { return crowd{}, nil },
 		model:   &caller{server: "crowd"}, rules: []config.Rule{{Effect: config.Allow, Server: "crowd", Tool: "*"}},
 	})
 	h.ready(t, "crowd")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 1`)
 	p.quick("Learn and Servers with a thousand tools", func() {
 		p.reload()
@@ -160,7 +160,7 @@ func TestCrowd(t *testing.T) {
 		p.at("#/chat", `document.querySelector('.composer textarea')`)
 		p.quick(name+" of 5 MB in the chat", func() {
 			p.say(fmt.Sprintf("call tool-%d", i))
-			p.until(`document.querySelectorAll('.said-list .card').length > 0 && document.querySelector('.said-list').textContent.includes('done')`)
+			p.until(`document.querySelectorAll('.chat-log .card').length > 0 && document.querySelector('.chat-log').textContent.includes('done')`)
 		})
 	}
 	judge(t, p, h.url, "a chat with 5 MB")

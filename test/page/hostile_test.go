@@ -101,7 +101,8 @@ func answers() map[string]any {
 // Whatever a server says, wherever it is shown: nothing of it runs, nothing is
 // fetched, no address leads away, and what cannot be seen is shown.
 func TestHostileServer(t *testing.T) {
-	h := build(t, plan{
+	t.Parallel()
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("bad", "bad", nil), builtinServer("calc", "calc", nil)},
 		builtin: func(name string, q url.Values) (connect.Builtin, error) {
 			if name == "bad" {
@@ -115,7 +116,7 @@ func TestHostileServer(t *testing.T) {
 	wire.InvalidFrame([]byte(attack))
 	wire.Event(attack)
 	h.ready(t, "bad")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('[data-part="server/bad"] .counts')`)
 	shows := func(hash, condition string) {
 		t.Helper()
@@ -124,7 +125,7 @@ func TestHostileServer(t *testing.T) {
 		judge(t, p, h.url, hash)
 	}
 	shows("#/server/bad", `document.querySelector('.panel .quote')`)
-	shows("#/joint/bad", `document.querySelector('.handshake, .facts')`)
+	shows("#/connection/bad", `document.querySelector('.handshake, .facts')`)
 	shows("#/drive/bad/tools/run", `document.querySelector('.tool .form')`)
 	const insists = `[...document.querySelectorAll('button')].some((b) => b.innerText.includes('anyway'))`
 	p.clickText("Run")
@@ -140,7 +141,7 @@ func TestHostileServer(t *testing.T) {
 	shows("#/drive/bad/resources/"+url.PathEscape("javascript:window.__pwned=14"), `document.querySelector('.detail .part')`)
 	shows("#/drive/bad/prompts/p", `document.querySelector('.detail .fields')`)
 	p.clickText("Preview")
-	p.until(`document.querySelector('.detail .said')`)
+	p.until(`document.querySelector('.detail .chat-entry')`)
 	judge(t, p, h.url, "a prompt")
 	shows("#/drive/bad/about", `document.querySelector('.aboutbox')`)
 	for _, tool := range []string{"page", "ask"} {

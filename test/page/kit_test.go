@@ -85,16 +85,17 @@ func kit(t *testing.T, version *atomic.Int32, later *atomic.Pointer[server.Serve
 	return s
 }
 
-func kitHouse(t *testing.T, version *atomic.Int32, later *atomic.Pointer[server.Server]) *house {
-	return build(t, plan{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return kit(t, version, later), nil }})
+func kitFixture(t *testing.T, version *atomic.Int32, later *atomic.Pointer[server.Server]) *fixture {
+	return newFixture(t, setup{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return kit(t, version, later), nil }})
 }
 
 // A form knows every kind of schema, and says what it means as JSON.
 func TestForms(t *testing.T) {
+	t.Parallel()
 	var version atomic.Int32
 	var later atomic.Pointer[server.Server]
-	h := kitHouse(t, &version, &later)
-	p := open(t, h.visit(), desk)
+	h := kitFixture(t, &version, &later)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/kit/tools/echo'`)
 	p.until(`document.querySelector('.raw')`)
@@ -144,10 +145,11 @@ func TestForms(t *testing.T) {
 // Progress that arrives before the response to the request for the run stays:
 // the response has the run as it began.
 func TestProgressBeforeResponse(t *testing.T) {
+	t.Parallel()
 	var version atomic.Int32
 	var later atomic.Pointer[server.Server]
-	h := kitHouse(t, &version, &later)
-	p := open(t, h.visit(), desk)
+	h := kitFixture(t, &version, &later)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/kit/tools/slow", `document.querySelector('.runbar')`)
 	eval[bool](p, `(() => {
 		const real = fetch;
@@ -174,10 +176,11 @@ func TestProgressBeforeResponse(t *testing.T) {
 // Progress is shown and a call can be cancelled; a watched resource is read
 // again when it changes; what a server wants written is shown, changed and sent.
 func TestDriving(t *testing.T) {
+	t.Parallel()
 	var version atomic.Int32
 	var later atomic.Pointer[server.Server]
-	h := kitHouse(t, &version, &later)
-	p := open(t, h.visit(), desk)
+	h := kitFixture(t, &version, &later)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/kit/tools/slow'`)
 	p.clickText("Run")
@@ -191,7 +194,7 @@ func TestDriving(t *testing.T) {
 	p.clickText("Watch")
 	p.sees("Reads the resource again")
 	version.Store(1)
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		later.Load().ResourceUpdated("kit://count") // the subscription may still be on its way
 		if eval[bool](p, `document.body.innerText.includes('version 1')`) {
 			break
@@ -213,10 +216,11 @@ func TestDriving(t *testing.T) {
 // A template is completed as it is typed, with what stands in its other fields,
 // and read.
 func TestTemplate(t *testing.T) {
+	t.Parallel()
 	var version atomic.Int32
 	var later atomic.Pointer[server.Server]
-	h := kitHouse(t, &version, &later)
-	p := open(t, h.visit(), desk)
+	h := kitFixture(t, &version, &later)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/kit/resources'`)
 	p.click(`a[href$="resources/kit%3A%2F%2F%7Bshelf%7D%2F%7Bbook%7D"]`)
@@ -238,15 +242,16 @@ func TestTemplate(t *testing.T) {
 
 // A message is explained, compared, sent again, and made in two eras.
 func TestMessageTools(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], eras: true})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], eras: true})
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	seq := eval[[]int](p, `(async () => (await (await fetch('/api/v1/wire?method=tools/list')).json()).messages.map((m) => m.seq))()`)
 	hash := func(n int) { eval[string](p, `location.hash = '#/wire/' + `+string(text(n))) }
 	hash(seq[1])
-	p.until(`document.querySelector('.message .told')`)
-	p.clickOn(`[...document.querySelectorAll('.message .told')].find((e) => e.innerText.includes('"method"'))`, "method")
-	p.until(`document.querySelector('.told-box').innerText.includes('/method')`)
+	p.until(`document.querySelector('.message .explained')`)
+	p.clickOn(`[...document.querySelectorAll('.message .explained')].find((e) => e.innerText.includes('"method"'))`, "method")
+	p.until(`document.querySelector('.explained-box').innerText.includes('/method')`)
 	p.clickText("Compare …")
 	hash(seq[0])
 	p.clickText("Compare with " + string(text(seq[1])))

@@ -12,7 +12,7 @@ import (
 const apart = `(() => {
 	const far = [], near = (what, a, b) => { if (Math.abs(a - b) > 1) far.push(what + ' ' + (a - b).toFixed(1)); };
 	const paths = [...document.querySelectorAll('.wires path')].slice(2).map((p) => { const end = p.getPointAtLength(p.getTotalLength()).matrixTransform(p.getScreenCTM()); return end; });
-	[...document.querySelectorAll('.joints .jointrow:not(.pending)')].forEach((row, i) => {
+	[...document.querySelectorAll('.connections .connection-row:not(.pending)')].forEach((row, i) => {
 		const [c, line, s] = ['.client', '.strand line', '.server'].map((q) => row.querySelector(q).getBoundingClientRect());
 		const name = row.getAttribute('aria-label');
 		near(name + ' client and line', line.left, c.right);
@@ -28,19 +28,20 @@ const apart = `(() => {
 // Lines of the anatomy end where their parts are (P16), and the name of a call that
 // travels covers neither transport nor latency.
 func TestAnatomyLinesMeet(t *testing.T) {
-	h := build(t, plan{servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"})})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"})})
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
-	for _, l := range []look{desk, {width: 1440, height: 900}} {
-		p.look(l)
+	for _, l := range []screen{desk, {width: 1440, height: 900}} {
+		p.resize(l)
 		if far := p.settles(apart); far != "" {
 			t.Errorf("at %d pixels: %s", l.width, far)
 		}
 	}
 	p.clickText("Play a tool call")
 	p.until(`document.querySelectorAll('.step').length > 3`)
-	for _, l := range []look{desk, {width: 390, height: 844}} {
-		p.look(l)
+	for _, l := range []screen{desk, {width: 390, height: 844}} {
+		p.resize(l)
 		p.until(`document.querySelector('.step')`)
 		p.clickOn(`[...document.querySelectorAll('.step')].find((e) => e.innerText.includes('Request'))`, "Request")
 		if hit := p.settles(`(() => { const a = document.querySelector('.travel')?.getBoundingClientRect(); if (!a) return 'there is no name'; return [...document.querySelectorAll('.busy .over, .busy .under, .busy .counts')].filter((e) => { const b = e.getBoundingClientRect(); return a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1; }).map((e) => e.innerText).join(); })()`); hit != "" {
@@ -52,15 +53,16 @@ func TestAnatomyLinesMeet(t *testing.T) {
 // The page says what a client declares, and offers only what works: a model is
 // connected, and help is found, on a phone as well.
 func TestNothingUntrueOnScreen(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], add: &web.Proposal{}})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], add: &web.Proposal{}})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/client/calc", `/elicitation \(.*url.*\).*, sampling|sampling.*, elicitation/.test(document.querySelector('.facts')?.innerText)`)
 	first := eval[string](p, `(async () => { const d = await (await fetch('/api/v1/servers/calc')).json(); const m = JSON.parse((await (await fetch('/api/v1/wire/' + d.handshake.find((x) => x.sent).seq)).json()).frame); return Object.keys(m.params.capabilities ?? m.params._meta['io.modelcontextprotocol/clientCapabilities']).join(); })()`)
 	if shown := eval[string](p, `[...document.querySelectorAll('.facts dt')].find((e) => e.innerText === 'Capabilities').nextSibling.innerText.replace(/ \([^)]*\)/g, '').replaceAll(', ', ',')`); shown != first {
 		t.Errorf("the page shows the capabilities %s, and the client declares %s", shown, first)
 	}
-	p.look(phone)
+	p.resize(phone)
 	p.at("#/chat", `document.querySelector('.talk-head')`)
 	p.clickText("Connect a model")
 	p.until(`location.hash === '#/connect'`)
@@ -70,7 +72,7 @@ func TestNothingUntrueOnScreen(t *testing.T) {
 	if over := eval[string](p, `[...document.querySelectorAll('#top .side > *')].filter((e) => e.checkVisibility() && e.getBoundingClientRect().right > innerWidth).map((e) => e.className).join()`); over != "" {
 		t.Errorf("beyond the edge of a phone: %s", over)
 	}
-	p.look(desk)
+	p.resize(desk)
 	if off := p.settles(`(() => { const a = document.querySelector('.page-head h1').getBoundingClientRect().left, b = document.querySelector('.connect-box label').getBoundingClientRect().left; return Math.abs(a - b) < 1 ? '' : 'the form is ' + (b - a) + ' pixels beside its heading'; })()`); off != "" {
 		t.Error(off)
 	}

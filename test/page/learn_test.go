@@ -21,9 +21,10 @@ import (
 // The keys 1 to 4 open the four views, addresses of earlier versions still
 // work, and the list of servers shows what each offers and opens its view.
 func TestNavigation(t *testing.T) {
-	h := build(t, plan{servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"})})
+	t.Parallel()
+	h := newFixture(t, setup{servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"})})
 	h.ready(t, "calc", "files", "notes", "shop")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	current := func(name string) {
 		t.Helper()
 		p.until(`document.querySelector('nav [aria-current=page]')?.innerText === ` + quote(name))
@@ -35,7 +36,7 @@ func TestNavigation(t *testing.T) {
 		current(v.name)
 	}
 	for _, v := range []struct{ hash, name, shows string }{
-		{"#/host", "Learn", ".panel"}, {"#/server/calc", "Learn", ".panel"}, {"#/joint/calc", "Learn", ".panel"}, {"#/client/calc", "Learn", ".panel"},
+		{"#/host", "Learn", ".panel"}, {"#/server/calc", "Learn", ".panel"}, {"#/connection/calc", "Learn", ".panel"}, {"#/client/calc", "Learn", ".panel"},
 		{"#/drive/calc/tools/add", "Servers", ".tool"}, {"#/wire/all/calc", "Wire", ".wiretable"}, {"#/chat", "Chat", ".composer"}, {"#/nowhere", "Learn", ".picture"},
 	} {
 		eval[string](p, "location.hash = "+quote(v.hash))
@@ -75,9 +76,10 @@ func wants(t *testing.T, what, text string, all ...string) {
 // log, it travels with its name and its result, and can be paused, stepped and
 // replayed. Housekeeping does not travel.
 func TestAnatomy(t *testing.T) {
-	h := build(t, plan{servers: []config.Server{builtinServer("node", "calc", nil), builtinServer("notes", "demo", nil)}})
+	t.Parallel()
+	h := newFixture(t, setup{servers: []config.Server{builtinServer("node", "calc", nil), builtinServer("notes", "demo", nil)}})
 	h.ready(t, "node", "notes")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 2`)
 	p.until(`document.querySelector('[data-part="server/node"] strong').innerText === 'Calculator'`)
 	p.until(`document.querySelector('[data-part="server/node"] .offer.tools').innerText.includes('add, subtract')`)
@@ -94,7 +96,7 @@ func TestAnatomy(t *testing.T) {
 
 	p.clickText("Play a tool call")
 	p.until(`document.querySelector('.travel')?.innerText === 'tools/call add →'`)
-	p.until(`document.querySelector('[data-part="client/node"]').closest('.jointrow').classList.contains('busy')`)
+	p.until(`document.querySelector('[data-part="client/node"]').closest('.connection-row').classList.contains('busy')`)
 	p.clickText("Pause")
 	p.until(`((a) => a && a.playState === 'paused' && !a.pending)(document.querySelector('.travel').getAnimations()[0])`)
 	before := eval[string](p, `getComputedStyle(document.querySelector('.travel')).transform`)
@@ -124,7 +126,7 @@ func TestAnatomy(t *testing.T) {
 
 	for part, text := range map[string]string{
 		"you": "You give the task", "model": "none connected", "approval": "Before a call of the model", "host": "The host is the program", "client/node": "tools/call multiply",
-		"joint/node": "in memory", "server/node": "Calculator",
+		"connection/node": "in memory", "server/node": "Calculator",
 	} {
 		eval[string](p, `location.hash = '#/`+part+`'`)
 		p.until(`document.querySelector('.side-panel').innerText.includes(` + quote(text) + `)`)
@@ -135,9 +137,10 @@ func TestAnatomy(t *testing.T) {
 // P14: a host that runs its server through tenon tap is drawn with the names that
 // both report, and its calls travel too.
 func TestAnatomyShowsTappedHosts(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	wire := h.work.Log.Wire("python3")
 	add := func(dir speccheck.Dir, kind speccheck.Kind, frame string) {
@@ -150,7 +153,7 @@ func TestAnatomyShowsTappedHosts(t *testing.T) {
 	p.until(`document.querySelector('.part.tapped strong')?.innerText === 'Weather'`)
 	add(speccheck.ToServer, speccheck.KindRequest, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"forecast","arguments":{"city":"Bern"}}}`)
 	add(speccheck.FromServer, speccheck.KindResponse, `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"rain"}]}}`)
-	p.until(`document.querySelector('.jointrow.tapped.busy') && document.querySelector('.travel')?.innerText === 'tools/call forecast →'`)
+	p.until(`document.querySelector('.connection-row.tapped.busy') && document.querySelector('.travel')?.innerText === 'tools/call forecast →'`)
 	p.click(`.part.tapped`)
 	p.sees("This server belongs to another host.")
 }
@@ -158,9 +161,10 @@ func TestAnatomyShowsTappedHosts(t *testing.T) {
 // Each primitive runs a real example, with the numbers that were typed, and the
 // way back asks the person, the model and the log.
 func TestPrimitives(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t, "calc", "files", "notes", "shop")
-	p := open(t, h.visit()+"", desk)
+	p := open(t, h.address()+"", desk)
 	p.until(`document.querySelector('.counts')`)
 	p.clickText("Primitives")
 	p.until(`[...document.querySelectorAll('.prim .here strong')].map((e) => e.innerText).join() === '37 tools,25 resources,6 prompts'`)
@@ -206,9 +210,10 @@ func TestPrimitives(t *testing.T) {
 
 // The kinds of messages are messages of the log, explained member by member.
 func TestMessages(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/learn/messages'`)
 	p.clickText("Batch")
@@ -240,9 +245,10 @@ func TestMessages(t *testing.T) {
 
 // A call is drawn from its messages, or from a real conversation.
 func TestSequence(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/learn/messages/call'`)
 	p.clickText("Play a call")
@@ -262,9 +268,10 @@ func TestSequence(t *testing.T) {
 
 // Both lifecycles come from real handshakes, in the chosen revision.
 func TestLifecycles(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/learn/messages/lifecycle'`)
 	p.clickText("Play both")
@@ -284,9 +291,10 @@ func TestLifecycles(t *testing.T) {
 // The bytes are those of real transports: what HTTP adds has the length of the
 // message, and the result is that of the numbers that were typed.
 func TestTransports(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/learn/transport'`)
 	p.until(`document.querySelector('.number input')`)
@@ -315,9 +323,10 @@ func TestTransports(t *testing.T) {
 // Everything in Learn works with keys only and, for those who want less motion,
 // without any.
 func TestLearnByKeysWithoutMotion(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}})
 	p.must(err)
 	p.until(`document.querySelector('.counts')`)
@@ -341,13 +350,14 @@ func TestLearnByKeysWithoutMotion(t *testing.T) {
 // No diagram is wider than the screen, whatever it has played, and axe finds
 // nothing in it, in both themes.
 func TestLearnFits(t *testing.T) {
+	t.Parallel()
 	code := axe(t)
-	h := build(t, plan{servers: samples(t)})
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t, "calc", "files", "notes", "shop")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('.counts')`)
-	for _, l := range []look{{width: 1440, height: 900}, {width: 1024, height: 768, dark: true}, {width: 390, height: 844}, {width: 1440, height: 900, dark: true}} {
-		p.look(l)
+	for _, l := range []screen{{width: 1440, height: 900}, {width: 1024, height: 768, dark: true}, {width: 390, height: 844}, {width: 1440, height: 900, dark: true}} {
+		p.resize(l)
 		for _, d := range []struct{ hash, play, shows string }{
 			{"#/", "Play a tool call", ".player:not([hidden]) .step"}, {"#/learn/primitives", "Play all three", ".prim.prompts .exchange"}, {"#/learn/messages/kinds", "Play one of each", ".member"},
 			{"#/learn/messages/call", "Play a call", ".arrows .wire"}, {"#/learn/messages/lifecycle", "Play both", ".life [data-seq]"}, {"#/learn/transport", "Play the same call three times", ".bytes"},

@@ -82,11 +82,12 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request) {
 // a tab of its own, and the server is ready. One that names a page which is
 // none shows what is wrong, and nothing to open.
 func TestNeedsLogin(t *testing.T) {
+	t.Parallel()
 	even, odd := newGate(t, ""), newGate(t, "javascript:document.title='owned'//")
-	h := build(t, plan{servers: []config.Server{
+	h := newFixture(t, setup{servers: []config.Server{
 		{Name: "even", Kind: config.HTTP, URL: even.URL + "/mcp"}, {Name: "odd", Kind: config.HTTP, URL: odd.URL + "/mcp"},
 	}})
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelector('[data-part="server/even"]')?.innerText.includes('needs login')`)
 	p.click(`[data-part="server/odd"]`)
 	p.sees("authorization_endpoint")

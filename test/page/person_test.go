@@ -18,6 +18,7 @@ import (
 // From nothing to the first tool call, with the mouse, on the real program. A
 // server that the folder wants waits for approval, and is started by it.
 func TestFirstCallByMouse(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	file := fmt.Sprintf(`{"mcpServers":{"extra":{"command":%q,"args":["serve","calc"]}}}`, tenon(t))
 	if err := os.WriteFile(filepath.Join(folder, ".mcp.json"), []byte(file), 0o600); err != nil {
@@ -79,8 +80,9 @@ func (p *tab) tabTo(condition string) {
 
 // The same with keys only.
 func TestFirstCallByKeys(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	p.tabTo(`e.dataset.part === 'server/calc'`)
 	p.press("\r")
@@ -112,8 +114,9 @@ func TestFirstCallByKeys(t *testing.T) {
 // Arguments that do not fit are said so while they are typed, and JSON beside
 // the form changes the form.
 func TestFormAndJSON(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
-	p := open(t, h.visit()+"", desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
+	p := open(t, h.address()+"", desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	eval[string](p, `location.hash = '#/drive/calc/tools/add'`)
 	p.click(`.fields input`)
@@ -128,8 +131,9 @@ func TestFormAndJSON(t *testing.T) {
 // A turn of the chat: the call is shown with what it is, allowed once, and its
 // result and what the model saw can be opened.
 func TestChatWithApproval(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.sees("No model connected · matching keywords")
 	p.click(`.composer textarea`)
@@ -156,8 +160,9 @@ func TestChatWithApproval(t *testing.T) {
 // A server that asks, while one of its tools is driven by hand: the form says
 // who asks, and the answer goes on with the call.
 func TestElicitation(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	eval[string](p, `location.hash = '#/drive/calc/tools/average'`)
 	p.until(`document.querySelector('.detail h2')?.innerText === 'average'`)
@@ -176,12 +181,13 @@ func TestElicitation(t *testing.T) {
 // A process that is killed shows red, and only it; it is started again, and by
 // hand as well.
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	servers := append(samples(t), config.Server{Name: "child", Kind: config.Stdio, Command: tenon(t), Args: []string{"serve", "calc"}})
-	h := build(t, plan{servers: servers})
+	h := newFixture(t, setup{servers: servers})
 	h.ready(t, "child")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 5`)
-	eval[bool](p, `(() => { window.__red = new Set(); new MutationObserver(() => { for (const e of document.querySelectorAll('.jointrow.bad')) __red.add(e.getAttribute('aria-label')); }).observe(document.querySelector('.picture'), {subtree: true, childList: true, attributes: true}); return true; })()`)
+	eval[bool](p, `(() => { window.__red = new Set(); new MutationObserver(() => { for (const e of document.querySelectorAll('.connection-row.bad')) __red.add(e.getAttribute('aria-label')); }).observe(document.querySelector('.picture'), {subtree: true, childList: true, attributes: true}); return true; })()`)
 	before := h.work.Fleet.Get("child").State()
 	child, err := os.FindProcess(before.Pid)
 	if err == nil {
@@ -210,12 +216,13 @@ func TestKilledServer(t *testing.T) {
 // Thirty servers, some with long names: every box is on the page, none lies on
 // another.
 func TestThirtyServers(t *testing.T) {
-	h := build(t, plan{servers: thirty()})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: thirty()})
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 30`)
 	const overlap = `(() => { const r = [...document.querySelectorAll('.picture .server, .picture .hostbox')].map((e) => e.getBoundingClientRect()); let n = 0; r.forEach((a, i) => r.slice(0, i).forEach((b) => { if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1) n++; })); return n === 0 ? '' : String(n); })()`
-	for _, l := range []look{desk, phone, {width: 900, height: 700}} {
-		p.look(l)
+	for _, l := range []screen{desk, phone, {width: 900, height: 700}} {
+		p.resize(l)
 		p.until(`document.documentElement.scrollWidth <= innerWidth`)
 		if n := p.settles(overlap); n != "" {
 			t.Errorf("at %d pixels, %s boxes lie on each other", l.width, n)
@@ -238,7 +245,8 @@ func thirty() []config.Server {
 // Fifty thousand messages: only the rows in sight are elements, and scrolling
 // shows the right ones. TestFlood judges how quick that is.
 func TestManyMessages(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	wire := h.work.Log.Wire("flood")
 	flood := func(n int) {
 		for i := range n {
@@ -246,7 +254,7 @@ func TestManyMessages(t *testing.T) {
 		}
 	}
 	flood(49_000)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.clickText("Wire")
 	p.until(`document.querySelector('.bar .count').innerText.startsWith('49,0')`)
 	go flood(1_000)
@@ -265,8 +273,9 @@ func TestManyMessages(t *testing.T) {
 
 // At 380 pixels nothing has to be scrolled sideways, in any view.
 func TestPhone(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
-	p := open(t, h.visit(), phone)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
+	p := open(t, h.address(), phone)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	for _, hash := range []string{"#/", "#/server/shop", "#/drive/shop/tools/query", "#/drive/files/resources", "#/wire", "#/wire/2", "#/chat"} {
 		eval[string](p, "location.hash = "+quote(hash))
@@ -287,8 +296,9 @@ func TestPhone(t *testing.T) {
 
 // Dark follows the system, and the button turns it round and is remembered.
 func TestDark(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
-	p := open(t, h.visit(), night)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	p := open(t, h.address(), night)
 	const brightness = `(getComputedStyle(document.body).backgroundColor.match(/\d+/g) ?? []).slice(0, 3).reduce((a, b) => a + +b, 0) / 3`
 	if b := p.settles(`((b) => b > 60 ? String(b) : '')(` + brightness + `)`); b != "" {
 		t.Errorf("the dark page has brightness %s", b)
@@ -296,7 +306,7 @@ func TestDark(t *testing.T) {
 	p.clickText("Light or dark")
 	p.until(brightness + " > 200")
 	p.must(chromedp.Do(p.ctx, chromedp.Reload()))
-	p.until(`document.querySelector('nav')`)
+	p.until(`document.querySelector('#top .side > *')`)
 	p.until(brightness + " > 200")
 	eval[string](p, `localStorage.clear() ?? ''`)
 }

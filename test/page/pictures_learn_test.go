@@ -10,9 +10,10 @@ import (
 // The pictures of Learn show a moment of what was played: each diagram is stopped
 // at a step.
 func TestLearnPictures(t *testing.T) {
-	h := build(t, plan{servers: samples(t), add: &web.Proposal{}})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t), add: &web.Proposal{}})
 	h.ready(t, "calc", "files", "notes", "shop")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	views := []struct{ name, hash, play, step string }{
 		{"anatomy", "#/", "Play a tool call", "Request"},
@@ -23,7 +24,7 @@ func TestLearnPictures(t *testing.T) {
 		{"transport", "#/learn/transport", "Play the same call three times", "stdio"},
 	}
 	for _, l := range all3 {
-		p.look(l.look)
+		p.resize(l.screen)
 		for _, v := range views {
 			eval[string](p, "location.hash = "+quote(v.hash))
 			p.clickText(v.play)
@@ -36,7 +37,7 @@ func TestLearnPictures(t *testing.T) {
 		}
 	}
 	for _, l := range all3 {
-		p.look(l.look)
+		p.resize(l.screen)
 		p.at("#/servers", `document.querySelectorAll('.server-row .offer.tools').length === 4`)
 		keep(t, "servers"+l.suffix, p)
 	}
@@ -44,12 +45,13 @@ func TestLearnPictures(t *testing.T) {
 
 // The anatomy of a host with a server that fails and one that is not approved.
 func TestProblemPictures(t *testing.T) {
-	h := build(t, plan{
+	t.Parallel()
+	h := newFixture(t, setup{
 		servers: append(samples(t), config.Server{Name: "weather", Kind: config.Stdio, Command: "/nonexistent/weather-server"}),
 		pending: []web.Pending{{Name: "tickets", File: ".mcp.json", Command: "npx -y ticket-server --project tenon", Pin: "x"}},
 	})
-	p := open(t, h.visit(), wideDesk)
+	p := open(t, h.address(), wideDesk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
-	p.until(`document.querySelector('[data-part="server/weather"]').closest('.jointrow').classList.contains('bad')`)
+	p.until(`document.querySelector('[data-part="server/weather"]').closest('.connection-row').classList.contains('bad')`)
 	keep(t, "anatomy-problems", p)
 }

@@ -32,9 +32,9 @@ func (guide) Info() llm.Info { return llm.Info{Provider: "test", Name: "guide"} 
 
 func (guide) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	last := r.Messages[len(r.Messages)-1]
-	said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text("These are the six products with the highest prices. The chart has their prices in cents.")}}
+	message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text("These are the six products with the highest prices. The chart has their prices in cents.")}}
 	call := func(tool, args string) {
-		said.Parts = []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: fmt.Sprintf("c%d", len(r.Messages)), Name: tool, Arguments: llm.RawMessage(args)}}}
+		message.Parts = []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: fmt.Sprintf("c%d", len(r.Messages)), Name: tool, Arguments: llm.RawMessage(args)}}}
 	}
 	switch {
 	case last.Role != llm.RoleUser:
@@ -43,7 +43,7 @@ func (guide) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, erro
 	default:
 		call("shop__run_query", `{"sql":`+quote(dearest)+`}`)
 	}
-	return func(yield func(llm.Event, error) bool) { yield(llm.Event{Kind: llm.EventDone, Message: &said}, nil) }
+	return func(yield func(llm.Event, error) bool) { yield(llm.Event{Kind: llm.EventDone, Message: &message}, nil) }
 }
 
 const dearest = "select name, price_cents from product order by price_cents desc limit 6"
@@ -53,33 +53,34 @@ const dearest = "select name, price_cents from product order by price_cents desc
 const viewShown = `(() => { const f = [...document.querySelectorAll('.app-frame')].find((f) => f.checkVisibility()); f?.closest('.app-view').scrollIntoView({block: 'center'}); return parseInt(f?.style.height) > 100; })()`
 
 var (
-	wideDesk  = look{width: 1440, height: 900}
-	wideNight = look{width: 1440, height: 900, dark: true}
-	pocket    = look{width: 390, height: 844}
+	wideDesk  = screen{width: 1440, height: 900}
+	wideNight = screen{width: 1440, height: 900, dark: true}
+	pocket    = screen{width: 390, height: 844}
 	night2    = []picture{{wideDesk, ""}, {wideNight, "-dark"}}
 	all3      = []picture{{wideDesk, ""}, {wideNight, "-dark"}, {pocket, "-phone"}}
 )
 
 // A picture is how a view is looked at, and what is added to the name of its file.
 type picture struct {
-	look
+	screen
 	suffix string
 }
 
 // The pictures of the documentation. They are made, and looked at for being
 // pictures of something, with every run; -update writes them to docs/images.
 func TestPictures(t *testing.T) {
-	h := build(t, plan{
+	t.Parallel()
+	h := newFixture(t, setup{
 		servers: append(samples(t), config.Server{Name: "weather", Kind: config.Stdio, Command: "/nonexistent/weather-server"}),
 		pending: []web.Pending{{Name: "tickets", File: ".mcp.json", Command: "npx -y ticket-server --project tenon", Pin: "x", Warnings: []string{"it runs a package from the network"}}},
 		eras:    true, model: guide{}, rules: []config.Rule{{Effect: config.Allow, Server: "shop", Tool: "*"}},
 	})
-	p := open(t, h.visit(), wideDesk)
+	p := open(t, h.address(), wideDesk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	p.until(`document.querySelector('[data-part="server/weather"] .state.bad')`)
 	p.at("#/chat", `document.querySelector('.composer textarea')`)
 	p.say("Which products cost the most?")
-	p.until(`document.querySelector('.said-list').innerText.includes('highest prices')`)
+	p.until(`document.querySelector('.chat-log').innerText.includes('highest prices')`)
 	chat := eval[string](p, "location.hash")
 	p.query(dearest)
 	call := eval[string](p, `(async () => { const r = await (await fetch('/api/v1/wire?method=tools/call&kind=request&server=shop')).json(); return '#/wire/' + r.messages[0].seq; })()`)
@@ -90,7 +91,7 @@ func TestPictures(t *testing.T) {
 	p.rest()
 	keep(t, "eras", p)
 	for _, l := range all3 {
-		p.look(l.look)
+		p.resize(l.screen)
 		for _, v := range []struct{ name, hash, ready string }{
 			{"server", "#/drive/shop/tools/run_query", viewShown},
 			{"wire", call, `document.querySelector('.message .json')`},
@@ -102,7 +103,7 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	for _, l := range night2 {
-		p.look(l.look)
+		p.resize(l.screen)
 		p.at("#/drive/shop/tools/run_query", viewShown)
 		p.clickText("Full screen")
 		p.until(`document.querySelector('.app-view.whole')`)
@@ -111,12 +112,12 @@ func TestPictures(t *testing.T) {
 		p.clickText("Leave full screen")
 		p.until(`!document.querySelector('.app-view.whole')`)
 	}
-	p.look(wideDesk)
+	p.resize(wideDesk)
 	p.at(chat, viewShown)
 	p.say("Search the notes for garden")
 	p.sees("Allow this call?")
 	for _, l := range night2 {
-		p.look(l.look)
+		p.resize(l.screen)
 		p.rest()
 		keep(t, "approval"+l.suffix, p)
 	}
@@ -134,6 +135,7 @@ func (p *tab) rest() {
 
 // Every picture is in the documentation, which has no other.
 func TestPicturesAreUsed(t *testing.T) {
+	t.Parallel()
 	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -168,10 +170,15 @@ func keep(t *testing.T, name string, p *tab) {
 	t.Helper()
 	_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: 1, Y: 1}) // points at nothing
 	p.must(err)
-	small := shrink(t, p.picture(""))
+	full, err := png.Decode(bytes.NewReader(p.picture("")))
+	p.must(err)
 	if !*update {
+		if len(colours(full, 5)) < 10 {
+			t.Errorf("%s shows nothing", name)
+		}
 		return
 	}
+	small := shrink(t, full)
 	dir := filepath.Join("..", "..", "docs", "images")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -181,22 +188,25 @@ func keep(t *testing.T, name string, p *tab) {
 	}
 }
 
-// shrink writes a picture with 256 colours: text and lines need no more. It
-// fails if the picture is of one colour.
-func shrink(t *testing.T, data []byte) []byte {
-	t.Helper()
-	full, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+// colours counts the colours of a picture, looking at every nth row and column.
+func colours(full image.Image, n int) map[[3]uint8]int {
 	counts := map[[3]uint8]int{}
 	b := full.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
+	for y := b.Min.Y; y < b.Max.Y; y += n {
+		for x := b.Min.X; x < b.Max.X; x += n {
 			r, g, bl, _ := full.At(x, y).RGBA()
 			counts[[3]uint8{uint8(r >> 8), uint8(g >> 8), uint8(bl >> 8)}]++
 		}
 	}
+	return counts
+}
+
+// shrink writes a picture with 256 colours: text and lines need no more. It
+// fails if the picture is of one colour.
+func shrink(t *testing.T, full image.Image) []byte {
+	t.Helper()
+	counts := colours(full, 1)
+	b := full.Bounds()
 	if len(counts) < 10 {
 		t.Errorf("the picture has %d colours: it shows nothing", len(counts))
 	}

@@ -7,9 +7,10 @@ import "testing"
 // but the blue button of each. The answers are looked for in the text that can be
 // seen.
 func TestTenQuestions(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t, "calc", "files", "notes", "shop")
-	p := open(t, h.visit(), look{width: 1440, height: 900})
+	p := open(t, h.address(), screen{width: 1440, height: 900})
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	at := ""
 	for _, q := range []struct{ question, diagram, answer string }{

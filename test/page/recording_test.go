@@ -20,9 +20,10 @@ import (
 // A conversation that is saved is a recording of the command line, and can be
 // loaded again.
 func TestSaveAndLoad(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	folder := t.TempDir()
 	_, err := chromedp.Call(p.ctx, downloads.SetDownloadBehavior, downloads.SetDownloadBehaviorParams{Behavior: downloads.SetDownloadBehaviorBehaviorAllow, DownloadPath: folder})
@@ -33,7 +34,7 @@ func TestSaveAndLoad(t *testing.T) {
 	p.clickOn(`[...document.querySelectorAll('dialog .choices button')].find((b) => b.innerText === 'calc')`, "calc")
 	file := filepath.Join(folder, "calc.txtar")
 	var rec *recording.Recording
-	for end := time.Now().Add(patience); rec == nil; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); rec == nil; time.Sleep(20 * time.Millisecond) {
 		if f, err := os.Open(file); err == nil {
 			rec, _ = recording.Read(f) // it may still be on its way
 			f.Close()
@@ -76,10 +77,11 @@ func TestSaveAndLoad(t *testing.T) {
 // What a real host and a real server say to each other through tenon tap is
 // shown by tenon up --tap.
 func TestTap(t *testing.T) {
+	t.Parallel()
 	config := t.TempDir()
 	p := open(t, upWith(t, t.TempDir(), config, "--tap"), desk)
 	p.until(`document.querySelectorAll('.counts').length === 5`)
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(config, "tap.sock")); err == nil {
 			break
 		}

@@ -48,10 +48,10 @@ func (odd) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return mcp.Result{Body: text(body)}, nil
 }
 
-// oneServer is a house with one server under its own name.
-func oneServer(t *testing.T, name string, s connect.Builtin) *house {
+// oneServer is a fixture with one server under its own name.
+func oneServer(t *testing.T, name string, s connect.Builtin) *fixture {
 	t.Helper()
-	h := build(t, plan{eras: true, servers: []config.Server{builtinServer(name, name, nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return s, nil }})
+	h := newFixture(t, setup{eras: true, servers: []config.Server{builtinServer(name, name, nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return s, nil }})
 	h.ready(t, name)
 	return h
 }
@@ -66,8 +66,9 @@ func (p *tab) at(hash, ready string) {
 // P2: definitions that cannot be used are listed by name, marked, with their
 // problem and as the server sent them. The model does not get them.
 func TestBrokenDefinitionsAreListed(t *testing.T) {
+	t.Parallel()
 	h := oneServer(t, "odd", odd{})
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/odd/tools/fine", `document.querySelector('.tool')`)
 	names := func() string {
 		return eval[string](p, `[...document.querySelectorAll('.list li')].map((e) => (e.firstChild.classList.contains('broken') ? '!' : '') + e.querySelector('strong').innerText.trim()).join()`)
@@ -96,8 +97,9 @@ func TestBrokenDefinitionsAreListed(t *testing.T) {
 
 // P16: schemas that are likely wrong get warnings.
 func TestSchemaWarnings(t *testing.T) {
+	t.Parallel()
 	h := oneServer(t, "odd", odd{})
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/odd/tools/doubtful", `document.querySelector('.schema-warnings')`)
 	p.clickText("4 warnings about the schemas")
 	for _, want := range []string{`unknown type "strnig"; did you mean "string"?`, `"#/$defs/gone" leads to nothing`, `the pattern "[" is not a regular expression`, `"d" is required, but not among the properties`} {
@@ -110,12 +112,13 @@ func TestSchemaWarnings(t *testing.T) {
 // P6: a result is in sight, and leaving a tool, the view or the page loses
 // neither a running call nor a result.
 func TestRunsSurviveLeaving(t *testing.T) {
+	t.Parallel()
 	var version atomic.Int32
 	var later atomic.Pointer[server.Server]
-	h := kitHouse(t, &version, &later)
+	h := kitFixture(t, &version, &later)
 	h.ready(t, "kit")
-	for i, l := range []look{desk, {width: 1024, height: 700}, phone} {
-		p := open(t, h.visit(), l)
+	for i, l := range []screen{desk, {width: 1024, height: 700}, phone} {
+		p := open(t, h.address(), l)
 		p.at("#/drive/kit/tools/slow", `document.querySelector('.runbar')`)
 		p.clickText("Run")
 		p.sees("three of ten")
@@ -136,6 +139,7 @@ func TestRunsSurviveLeaving(t *testing.T) {
 
 // A run has its own messages and log lines, and its status is true.
 func TestRunHasItsMessagesAndLogs(t *testing.T) {
+	t.Parallel()
 	s := server.New(mcp.Implementation{Name: "talker", Version: "1"}, nil)
 	err := s.AddRawTool(mcp.Tool{Name: "say", InputSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}}}`)}, func(_ context.Context, c *mcp.Call, args json.RawMessage) (*mcp.CallToolResult, error) {
 		server.Logger(c, "talker").Warn("about to say " + string(args))
@@ -151,7 +155,7 @@ func TestRunHasItsMessagesAndLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := oneServer(t, "talker", s)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/talker/tools/say", `document.querySelector('.raw')`)
 	run := func(word, status string) {
 		t.Helper()
@@ -185,9 +189,10 @@ func TestRunHasItsMessagesAndLogs(t *testing.T) {
 
 // Any method can be sent from nothing, also in another revision.
 func TestRequestFromNothing(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], eras: true})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], eras: true})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/calc/request", `document.querySelector('#send-method')`)
 	method := func(name string) {
 		t.Helper()
@@ -210,9 +215,10 @@ func TestRequestFromNothing(t *testing.T) {
 
 // The level of log messages and the roots that a client declares can be changed.
 func TestClientSettings(t *testing.T) {
-	h := build(t, plan{servers: []config.Server{builtinServer("rooted", "rooted", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return rooted(), nil }})
+	t.Parallel()
+	h := newFixture(t, setup{servers: []config.Server{builtinServer("rooted", "rooted", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) { return rooted(), nil }})
 	h.ready(t, "rooted")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/rooted/about", `document.querySelector('#roots')`)
 	set := func(roots string) {
 		t.Helper()
@@ -251,9 +257,10 @@ func rooted() *server.Server {
 
 // A call of the chat leads to its messages.
 func TestChatCallLeadsToItsMessages(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	talk(p)
 	p.clickText("Its messages")
 	p.until(`document.querySelector('.message h2')?.innerText.includes('tools/call') && document.querySelector('.message').innerText.includes('22')`)
@@ -261,6 +268,7 @@ func TestChatCallLeadsToItsMessages(t *testing.T) {
 
 // P16: comma-separated values are a table.
 func TestCSVIsATable(t *testing.T) {
+	t.Parallel()
 	s := server.New(mcp.Implementation{Name: "sheets", Version: "1"}, nil)
 	err := s.AddResource(mcp.Resource{URI: "sheet://prices", Name: "prices"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("text/csv", "name,price\r\n\"Tea, \"\"green\"\"\",4.50\r\nCup,12\r\n"), nil
@@ -269,7 +277,7 @@ func TestCSVIsATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := oneServer(t, "sheets", s)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/sheets/resources/sheet%3A%2F%2Fprices", `document.querySelector('.detail table')`)
 	if got := eval[string](p, `[...document.querySelectorAll('.detail th, .detail td')].map((e) => e.innerText).join('|')`); got != `name|price|Tea, "green"|4.50|Cup|12` {
 		t.Error(got)
@@ -278,9 +286,10 @@ func TestCSVIsATable(t *testing.T) {
 
 // P16: the arrow keys move in a list without a click, and Esc leaves the search.
 func TestArrowsAndEscape(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
 	h.ready(t, "calc")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/drive/calc/tools/add", `document.querySelector('.tool')`)
 	p.click(`[data-search]`)
 	p.press("m", "u")

@@ -31,8 +31,8 @@ func (m talker) Stream(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Event,
 				return
 			case word, more := <-m.words:
 				if !more {
-					said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: all}}}
-					yield(llm.Event{Kind: llm.EventDone, Message: &said}, nil)
+					message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartText, Text: all}}}
+					yield(llm.Event{Kind: llm.EventDone, Message: &message}, nil)
 					return
 				}
 				all += word
@@ -54,14 +54,15 @@ func (p *tab) say(words string) {
 // A page that is reloaded in the middle of an answer shows what was said
 // before, goes on, and shows nothing twice.
 func TestReloadInTheMiddle(t *testing.T) {
+	t.Parallel()
 	m := talker{make(chan string)}
-	h := build(t, plan{servers: samples(t)[:1], model: m})
-	p := open(t, h.visit(), desk)
+	h := newFixture(t, setup{servers: samples(t)[:1], model: m})
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	shows := func(answer string) {
 		t.Helper()
-		p.until(`[...document.querySelectorAll('.said.model')].map((e) => e.lastChild.innerText.trim()).join('|') === ` + quote(answer))
-		p.until(`[...document.querySelectorAll('.said.person p')].map((e) => e.innerText).join('|') === 'tell me'`)
+		p.until(`[...document.querySelectorAll('.chat-entry.model')].map((e) => e.lastChild.innerText.trim()).join('|') === ` + quote(answer))
+		p.until(`[...document.querySelectorAll('.chat-entry.person p')].map((e) => e.innerText).join('|') === 'tell me'`)
 	}
 	p.say("tell me")
 	m.words <- "One, "
@@ -90,6 +91,7 @@ func TestReloadInTheMiddle(t *testing.T) {
 // Another model is chosen above the conversation, and answers from then on; one
 // that cannot be had is said so.
 func TestModelPicker(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
 	if err := os.WriteFile(file, []byte(`{"script":1,"model":{"provider":"script","name":"demo"}}`+"\n"+`{"when":{"role":"user"}}`+"\n"+`{"text":"I was written down."}`+"\n"+`{"done":""}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -98,8 +100,8 @@ func TestModelPicker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := build(t, plan{servers: samples(t)[:1], models: map[string]llm.Model{"none": keyword.Model{}, "script/demo": written, "gone/away": nil}})
-	p := open(t, h.visit(), desk)
+	h := newFixture(t, setup{servers: samples(t)[:1], models: map[string]llm.Model{"none": keyword.Model{}, "script/demo": written, "gone/away": nil}})
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.sees("No model connected · matching keywords")
 	choose := func(name string) {
@@ -125,8 +127,9 @@ func TestModelPicker(t *testing.T) {
 
 // A session is deleted after the person has said so, and not before.
 func TestDeleteSession(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1]})
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.say("good morning")
 	p.until(`document.querySelector('.sessions li strong')?.innerText === 'good morning'`)

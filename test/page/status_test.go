@@ -53,13 +53,14 @@ const cards = `[...document.querySelectorAll('.card summary .state')].map((e) =>
 // Calls of the chat have the same words as everywhere, also after a reload, and
 // one that runs counts its seconds (P3).
 func TestStatusWordsInChat(t *testing.T) {
-	h := build(t, plan{
+	t.Parallel()
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("odd", "odd", nil)}, model: &toolModel{},
 		builtin: func(string, url.Values) (connect.Builtin, error) { return peculiar{}, nil },
 		rules:   []config.Rule{{Effect: config.Ask, Server: "odd", Tool: "brace"}, {Effect: config.Allow, Server: "odd", Tool: "*"}},
 	})
 	h.ready(t, "odd")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/chat", `document.querySelector('.composer')`)
 	want := ""
 	for _, c := range [][2]string{{"log", "ok"}, {"failed", "tool failed"}, {"error", "error −32602"}, {"brace", "denied"}} {
@@ -81,8 +82,9 @@ func TestStatusWordsInChat(t *testing.T) {
 // A response with a wrong id does not end a call: the call says so beside its
 // progress (P8).
 func TestUnmatchedResponse(t *testing.T) {
-	h := oddHouse(t)
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := oddFixture(t)
+	p := open(t, h.address(), desk)
 	p.run("odd", "wait")
 	p.until(`/^#1 waiting [1-9]\d* s$/.test(document.querySelector('.run-meta .state')?.innerText)`) // it counts
 	h.frames(h.work.Log.Wire("odd"), `<{"jsonrpc":"2.0","id":4711,"result":{"content":[]}}`)
@@ -96,13 +98,14 @@ func TestUnmatchedResponse(t *testing.T) {
 
 // The page keeps neither the results of all calls nor the events of all turns.
 func TestMemoryIsBounded(t *testing.T) {
-	h := build(t, plan{
+	t.Parallel()
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("odd", "odd", nil)}, model: &toolModel{},
 		builtin: func(string, url.Values) (connect.Builtin, error) { return peculiar{}, nil },
 		rules:   []config.Rule{{Effect: config.Allow, Server: "odd", Tool: "*"}},
 	})
 	h.ready(t, "odd")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/wire", `document.querySelector('.wiretable')`)
 	eval[bool](p, `(async () => { window.store = await import(document.querySelector('link[rel=modulepreload]').href).then((m) => m.store); return true; })()`)
 	const sessions = 12
@@ -120,27 +123,28 @@ func TestMemoryIsBounded(t *testing.T) {
 // Why a turn failed, and the notices, are there after a reload and in a host that
 // starts later.
 func TestEndOfTurnSurvivesReload(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	servers := []config.Server{builtinServer("calc", "calc", nil)}
-	h := build(t, plan{servers: servers, model: &toolModel{}, dir: dir})
-	p := open(t, h.visit(), desk)
+	h := newFixture(t, setup{servers: servers, model: &toolModel{}, dir: dir})
+	p := open(t, h.address(), desk)
 	p.at("#/chat", `document.querySelector('.composer')`)
 	p.send("break")
-	const why = `document.querySelector('.said-list')?.innerText.includes('overloaded')`
+	const why = `document.querySelector('.chat-log')?.innerText.includes('overloaded')`
 	p.until(why)
 	for _, text := range []string{"first notice", "second notice"} {
 		h.web.Event(host.Event{Seq: 1e6, Kind: host.EventNotice, Server: "calc", Text: text})
 	}
-	p.until(`document.querySelector('.news')?.innerText === '1 notice'`) // the other has the same number
+	p.until(`document.querySelector('.notices')?.innerText === '1 notice'`) // the other has the same number
 	p.must(chromedp.Do(p.ctx, chromedp.Reload()))
 	p.until(why)
-	p.until(`document.querySelector('.news')?.innerText === '2 notices'`)
-	p.click(`.news`)
+	p.until(`document.querySelector('.notices')?.innerText === '2 notices'`)
+	p.click(`.notices`)
 	p.sees("calc: first notice")
 	p.clickText("Clear")
 	p.must(chromedp.Do(p.ctx, chromedp.Reload()))
 	p.until(why)
-	p.until(`!document.querySelector('.news').checkVisibility()`)
+	p.until(`!document.querySelector('.notices').checkVisibility()`)
 	one := strings.TrimPrefix(eval[string](p, `location.hash`), "#/chat/")
 	saved, err := h.work.Host.Session(one)
 	if err != nil {
@@ -149,20 +153,21 @@ func TestEndOfTurnSurvivesReload(t *testing.T) {
 	if stop, problem := saved.LastEnd(); stop != "error" || !strings.Contains(problem, "overloaded") {
 		t.Errorf("the turn ended with %q, %q", stop, problem)
 	}
-	later := build(t, plan{servers: servers, model: &toolModel{}, dir: dir})
-	q := open(t, later.visit(), desk)
+	later := newFixture(t, setup{servers: servers, model: &toolModel{}, dir: dir})
+	q := open(t, later.address(), desk)
 	q.at("#/chat/"+one, why)
 	q.send("well?")
 	q.clickText("Take over") // the first host has it open
 	q.until(`!document.body.innerText.includes('is open in process')`)
 	q.send("well?")
-	q.until(`document.querySelector('.said-list').innerText.includes('That was it.') && !(` + why + `)`)
+	q.until(`document.querySelector('.chat-log').innerText.includes('That was it.') && !(` + why + `)`)
 }
 
 // A call of the chat leads to its own messages, also if an equal call was made
 // later, and a question to the message in which the server asks it.
 func TestLinksToTheVeryMessages(t *testing.T) {
-	h := build(t, plan{
+	t.Parallel()
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("odd", "odd", nil), builtinServer("kit", "kit", nil)}, model: &toolModel{},
 		builtin: func(name string, _ url.Values) (connect.Builtin, error) {
 			if name == "odd" {
@@ -173,7 +178,7 @@ func TestLinksToTheVeryMessages(t *testing.T) {
 		rules: []config.Rule{{Effect: config.Allow, Server: "odd", Tool: "*"}},
 	})
 	h.ready(t, "odd", "kit")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.at("#/chat", `document.querySelector('.composer')`)
 	p.send("call log")
 	p.until(cards + ` === 'ok'`)

@@ -40,13 +40,13 @@ func (p *tab) sends() {
 // brewing is a chat with a task that runs.
 func brewing(t *testing.T, ready <-chan struct{}) *tab {
 	t.Helper()
-	h := build(t, plan{
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("kettle", "kettle", nil)},
 		builtin: func(string, url.Values) (connect.Builtin, error) { return kettle(t, ready), nil },
 		rules:   []config.Rule{{Effect: config.Allow, Server: "kettle", Tool: "*"}},
 	})
 	h.ready(t, "kettle")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.clickText("Chat")
 	p.say("brew tea")
 	p.sees("heating the water")
@@ -55,12 +55,13 @@ func brewing(t *testing.T, ready <-chan struct{}) *tab {
 
 // axe judges the list of tasks, in both themes, on a desk and on a phone.
 func TestTasksAreAccessible(t *testing.T) {
+	t.Parallel()
 	code := axe(t)
 	p := brewing(t, nil)
 	p.clickText("1 task running")
 	p.until(`document.querySelector('#tasks li button.deny')`)
-	for kind, l := range map[string]look{"light": desk, "dark": night, "small": phone} {
-		p.look(l)
+	for kind, l := range map[string]screen{"light": desk, "dark": night, "small": phone} {
+		p.resize(l)
 		p.accessible(code, "the list of tasks, "+kind, l)
 	}
 }
@@ -68,6 +69,7 @@ func TestTasksAreAccessible(t *testing.T) {
 // A task is put into the background, and its result comes into the conversation
 // later; another one is cancelled in the list.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	ready := make(chan struct{})
 	p := brewing(t, ready)
 	p.clickText("Run in background")
@@ -81,11 +83,12 @@ func TestTasks(t *testing.T) {
 	p.until(`document.querySelector('#tasks').innerText.includes('cancelled')`)
 	close(ready)
 	p.until(`document.querySelector('#tasks').innerText.includes('completed')`)
-	p.until(`document.querySelector('.said-list').innerText.includes('the tea is ready')`)
+	p.until(`document.querySelector('.chat-log').innerText.includes('the tea is ready')`)
 }
 
 // The pictures of tasks: in the list of all, and of their server.
 func TestTaskPictures(t *testing.T) {
+	t.Parallel()
 	ready := make(chan struct{})
 	p := brewing(t, ready)
 	p.clickText("Run in background")
@@ -97,11 +100,11 @@ func TestTaskPictures(t *testing.T) {
 	p.clickText("Tasks")
 	p.until(`document.querySelector('#tasks').innerText.includes('completed')`)
 	for _, l := range night2 {
-		p.look(l.look)
+		p.resize(l.screen)
 		p.rest()
 		keep(t, "tasks"+l.suffix, p)
 	}
-	p.look(wideDesk)
+	p.resize(wideDesk)
 	p.clickText("Close")
 	p.at("#/drive/kettle/tasks", `document.querySelector('.aboutbox')`)
 	p.rest()

@@ -73,7 +73,7 @@ func (p *tab) spans(f func()) []span {
 	eval[bool](p, "true") // its mark also tells which thread is the page's
 	p.probing = false
 	p.must(end())
-	defer time.AfterFunc(2*patience, stop).Stop()
+	defer time.AfterFunc(2*waitLimit, stop).Stop()
 	for e, err := range done {
 		p.must(err)
 		if e.DataLossOccurred {

@@ -71,10 +71,10 @@ func oddCall(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return mcp.Result{Body: json.RawMessage(oddResults[p.Name])}, nil
 }
 
-// oddHouse is a house with the odd server and calc.
-func oddHouse(t *testing.T) *house {
+// oddFixture is a fixture with the odd server and calc.
+func oddFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := build(t, plan{
+	h := newFixture(t, setup{
 		servers: []config.Server{builtinServer("odd", "odd", nil), builtinServer("calc", "calc", nil)},
 		builtin: func(name string, q url.Values) (connect.Builtin, error) {
 			if name == "odd" {
@@ -97,7 +97,8 @@ func (p *tab) run(server, tool string) {
 
 // Text that begins like JSON and is none is shown as text (P1).
 func TestTextThatLooksLikeJSON(t *testing.T) {
-	p := open(t, oddHouse(t).visit(), desk)
+	t.Parallel()
+	p := open(t, oddFixture(t).address(), desk)
 	p.run("odd", "log")
 	p.until(`document.querySelector('.outcome pre')?.innerText === '[INFO] 12 rows imported'`)
 	p.run("odd", "brace")
@@ -107,7 +108,8 @@ func TestTextThatLooksLikeJSON(t *testing.T) {
 // Numbers are shown with the digits that came, in results, in messages and in the
 // defaults of a form, which are sent so (P4).
 func TestDigits(t *testing.T) {
-	p := open(t, oddHouse(t).visit(), desk)
+	t.Parallel()
+	p := open(t, oddFixture(t).address(), desk)
 	p.run("odd", "digits")
 	p.until(`[...document.querySelectorAll('.outcome .pairs dd')].map((e) => e.innerText).join() === '9007199254740993,1.0,1e-7'`)
 	p.clickOn(`[...document.querySelectorAll('.outcome .tools button')].find((b) => b.innerText === 'JSON')`, "JSON")
@@ -128,7 +130,8 @@ func TestDigits(t *testing.T) {
 // One block that cannot be used does not hide the others; an error is shown once,
 // with its code and its data (P8).
 func TestPartsOfAResult(t *testing.T) {
-	p := open(t, oddHouse(t).visit(), desk)
+	t.Parallel()
+	p := open(t, oddFixture(t).address(), desk)
 	p.run("odd", "block")
 	for _, want := range []string{"a good block", "another good block", "a block of type text needs text", "does not know blocks of type hologram", "This result breaks the protocol"} {
 		p.until(`document.querySelector('.outcome').innerText.includes(` + quote(want) + `)`)
@@ -144,14 +147,15 @@ func TestPartsOfAResult(t *testing.T) {
 // No view scrolls into a void: the page itself never scrolls, and has one
 // scrollbar at most for each column (P5).
 func TestNoVoid(t *testing.T) {
-	h := oddHouse(t)
+	t.Parallel()
+	h := oddFixture(t)
 	wire := h.work.Log.Wire("odd")
 	for i := range 300 {
 		wire.Stderr(fmt.Sprintf("line %d", i))
 	}
-	p := open(t, h.visit(), desk)
-	for _, l := range []look{{width: 1440, height: 900}, {width: 1024, height: 700}, {width: 390, height: 800}} {
-		p.look(l)
+	p := open(t, h.address(), desk)
+	for _, l := range []screen{{width: 1440, height: 900}, {width: 1024, height: 700}, {width: 390, height: 800}} {
+		p.resize(l)
 		for _, hash := range []string{"#/", "#/server/calc", "#/drive/calc/tools/add", "#/drive/odd/logs", "#/wire", "#/wire/1", "#/chat"} {
 			eval[string](p, "location.hash = "+quote(hash))
 			p.until(`document.querySelector('main').innerText.length > 20 && !document.querySelector('.loading')`)
@@ -168,7 +172,8 @@ func TestNoVoid(t *testing.T) {
 // The log opens at its newest line, is searched, filtered by level and saved, and
 // the colours of terminals are colours (P15).
 func TestLogLines(t *testing.T) {
-	h := oddHouse(t)
+	t.Parallel()
+	h := oddFixture(t)
 	wire := h.work.Log.Wire("odd")
 	for i := range 300 {
 		wire.Stderr(fmt.Sprintf("line %d", i))
@@ -177,7 +182,7 @@ func TestLogLines(t *testing.T) {
 		wire.Frame(jsonrpc.In, []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"`+level+`","logger":"db","data":"a `+level+` line"}}`))
 	}
 	wire.Stderr("\x1b[31mred\x1b[0m \x1b[38;5;34mgreen\x1b[0m \x1b]0;title\x07\x1b[2Jplain <b>no markup</b>")
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	eval[string](p, `location.hash = '#/drive/odd/logs'`)
 	p.until(`document.querySelectorAll('.logs .log').length === 304`)
 	p.until(`(() => { const box = document.querySelector('.logs').getBoundingClientRect(), last = [...document.querySelectorAll('.log')].at(-1).getBoundingClientRect(); return last.top < box.bottom && last.bottom <= innerHeight; })()`)

@@ -19,7 +19,7 @@ import (
 const calls = `[...document.querySelectorAll('.spacer .wrow:not([hidden])')].map((r) => r.querySelector('.method').innerText.replace('▸', '').trim() + ': ' + r.querySelector('.status').innerText)`
 
 // frames adds messages to a wire: those that begin with > are sent.
-func (h *house) frames(w *wirelog.Wire, lines ...string) {
+func (h *fixture) frames(w *wirelog.Wire, lines ...string) {
 	for _, l := range lines {
 		d := jsonrpc.In
 		if strings.HasPrefix(l, ">") {
@@ -38,7 +38,8 @@ func (p *tab) openMessage(query string) {
 // Status words are true: ok, tool failed, error −32602, cancelled, waiting, also
 // for calls from before the page was opened, and for their messages (P3).
 func TestStatusWords(t *testing.T) {
-	h := oddHouse(t)
+	t.Parallel()
+	h := oddFixture(t)
 	w := h.work.Log.Wire("tapped")
 	h.frames(w,
 		`>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"good"}}`, `<{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`,
@@ -46,7 +47,7 @@ func TestStatusWords(t *testing.T) {
 		`>{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wrong"}}`, `<{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no"}}`,
 		`>{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"stopped"}}`, `>{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`,
 		`>{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"open"}}`, `<{"jsonrpc":"2.0","id":99,"result":{}}`)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.run("odd", "failed")
 	p.until(`document.querySelector('.outcome .result')`)
 	p.run("odd", "error")
@@ -72,9 +73,10 @@ func TestStatusWords(t *testing.T) {
 // One row stands for a call; housekeeping is hidden, counted and shown on demand,
 // and reloading the page adds nothing to the log (P7).
 func TestCallsAndHousekeeping(t *testing.T) {
-	h := build(t, plan{servers: samples(t)})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)})
 	h.ready(t)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.until(`document.querySelectorAll('.counts').length === 4`)
 	p.run("calc", "add")
 	p.clickText("Send anyway")
@@ -104,12 +106,13 @@ func TestCallsAndHousekeeping(t *testing.T) {
 
 // The filter is in the address and remembered, and Escape leaves the search (P15).
 func TestFilterInTheAddress(t *testing.T) {
-	h := oddHouse(t)
+	t.Parallel()
+	h := oddFixture(t)
 	w := h.work.Log.Wire("tapped")
 	for i := range 5 {
 		h.frames(w, fmt.Sprintf(`>{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t%d"}}`, i, i), fmt.Sprintf(`<{"jsonrpc":"2.0","id":%d,"result":{"content":[],"isError":%v}}`, i, i == 3))
 	}
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.clickText("Wire")
 	p.until(`[...document.querySelectorAll('select[aria-label=Server] option')].some((o) => o.value === 'tapped')`)
 	eval[bool](p, `(() => { for (const [l, v] of [['Server', 'tapped'], ['Show', 'failed']]) { const s = document.querySelector('select[aria-label=' + l + ']'); s.value = v; s.dispatchEvent(new Event('change')); } return true; })()`)
@@ -144,14 +147,15 @@ func TestFilterInTheAddress(t *testing.T) {
 
 // A message folds, and a text is found in it wherever it is hidden.
 func TestFoldAndFind(t *testing.T) {
-	h := oddHouse(t)
+	t.Parallel()
+	h := oddFixture(t)
 	w := h.work.Log.Wire("tapped")
 	items := make([]string, 1000)
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"n":%d,"name":"item %d"}`, i, i)
 	}
 	h.frames(w, `>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`, `<{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"items":[`+strings.Join(items, ",")+`]}}}`)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.openMessage("server=tapped&kind=response")
 	p.until(`document.querySelector('.message .json')?.innerText.includes('"items"')`)
 	if n := eval[int](p, `document.querySelectorAll('.message .jline').length`); n > 900 {
@@ -178,8 +182,9 @@ func TestFoldAndFind(t *testing.T) {
 // overlapping calls are beside each other, what is cut is said, and a bar says
 // what it is (P9).
 func TestTimeline(t *testing.T) {
-	h := oddHouse(t)
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := oddFixture(t)
+	p := open(t, h.address(), desk)
 	p.clickText("Wire")
 	type bar struct {
 		Wide, Top float64
@@ -231,11 +236,12 @@ func TestTimeline(t *testing.T) {
 // What a tapped host sent cannot be sent again from here, and a comparison of
 // versions says that a server fell back (P10).
 func TestVersionsAndTaps(t *testing.T) {
-	h := build(t, plan{servers: samples(t)[:1], eras: true})
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1], eras: true})
 	h.ready(t, "calc")
 	w := h.work.Log.Wire("tapped")
 	h.frames(w, `>{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`)
-	p := open(t, h.visit(), desk)
+	p := open(t, h.address(), desk)
 	p.openMessage("server=tapped")
 	p.until(`document.querySelector('.message .json')`)
 	if eval[bool](p, `[...document.querySelectorAll('.message button')].some((b) => b.innerText.includes('Edit and send'))`) {
@@ -253,6 +259,7 @@ func TestVersionsAndTaps(t *testing.T) {
 // A host that does not respond is noticed within seconds, and so is its return
 // (P11).
 func TestFrozenHost(t *testing.T) {
+	t.Parallel()
 	address, process := upProcess(t, t.TempDir(), t.TempDir())
 	p := open(t, address, desk)
 	p.until(`document.querySelector('.line').innerText === 'Live'`)
@@ -271,9 +278,10 @@ func TestFrozenHost(t *testing.T) {
 
 // Of several questions the newest is on top, and none covers the view (P12).
 func TestQuestionsBesideTheView(t *testing.T) {
-	h := oddHouse(t)
+	t.Parallel()
+	h := oddFixture(t)
 	h.ready(t, "odd")
-	p := open(t, h.visit(), look{width: 1440, height: 900})
+	p := open(t, h.address(), screen{width: 1440, height: 900})
 	eval[string](p, `location.hash = '#/drive/odd/tools/log'`)
 	p.until(`document.querySelector('.detail .form')`)
 	for _, tool := range []string{"ask-one", "ask-two", "ask-three"} {
@@ -283,8 +291,8 @@ func TestQuestionsBesideTheView(t *testing.T) {
 	if left := p.settles(`[...document.querySelectorAll('#tray .ask .quote')].map((e) => e.innerText).join() === 'ask-three,ask-two,ask-one' ? '' : document.querySelector('#tray').innerText`); left != "" {
 		t.Errorf("the questions are %s", left)
 	}
-	for _, l := range []look{{width: 1440, height: 900}, {width: 1024, height: 700}, {width: 390, height: 800}} {
-		p.look(l)
+	for _, l := range []screen{{width: 1440, height: 900}, {width: 1024, height: 700}, {width: 390, height: 800}} {
+		p.resize(l)
 		if left := p.settles(`(() => { const a = document.querySelector('main').getBoundingClientRect(), b = document.querySelector('#tray').getBoundingClientRect(); const over = Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1; return over || a.width < 200 || a.height < 150 ? JSON.stringify([a, b]) : ''; })()`); left != "" {
 			t.Errorf("at %d pixels the questions cover the view: %s", l.width, left)
 		}
@@ -296,8 +304,9 @@ func TestQuestionsBesideTheView(t *testing.T) {
 
 // A POST with the cookie and no Origin changes nothing (P17).
 func TestPostNeedsAnOrigin(t *testing.T) {
-	h := oddHouse(t)
-	p := open(t, h.visit(), desk)
+	t.Parallel()
+	h := oddFixture(t)
+	p := open(t, h.address(), desk)
 	kept, err := chromedp.Call(p.ctx, network.GetCookies, network.GetCookiesParams{})
 	p.must(err)
 	r, err := http.NewRequest(http.MethodPost, h.url+"/api/v1/wire/clear", strings.NewReader("{}"))

@@ -30,7 +30,7 @@ export function move(parts) { view.open(parts); }
 class Anatomy {
   constructor(signal, { head, tools }) {
     this.signal = signal;
-    this.joints = new Map();
+    this.connections = new Map();
     this.others = [];
     this.picture = h('div', { class: 'picture' });
     this.side = h('div', { class: 'side-panel' });
@@ -45,7 +45,7 @@ class Anatomy {
     on('servers', () => this.changed(), signal);
     for (const topic of ['pending', 'model']) on(topic, () => this.draw(), signal);
     on('asks', () => this.approval(), signal);
-    on('wire', (pieces) => { for (const name of new Set(pieces.flat().map((m) => m.server))) this.joints.get(name)?.numbers(); }, signal);
+    on('wire', (pieces) => { for (const name of new Set(pieces.flat().map((m) => m.server))) this.connections.get(name)?.numbers(); }, signal);
     follow((call) => this.passed(call), signal);
     hosts((list) => { this.others = list; this.draw(); }, signal);
     document.addEventListener('shut', () => { if (this.parts?.[0] && this.parts[0] !== 'learn') location.hash = '#/'; }, { signal });
@@ -53,13 +53,13 @@ class Anatomy {
 
   // changed redraws the servers that have changed.
   changed() {
-    if (state.servers.size !== this.joints.size || [...state.servers.keys()].some((n) => !this.joints.has(n))) this.draw();
-    else for (const j of this.joints.values()) j.draw();
+    if (state.servers.size !== this.connections.size || [...state.servers.keys()].some((n) => !this.connections.has(n))) this.draw();
+    else for (const j of this.connections.values()) j.draw();
     this.refresh?.();
   }
 
   draw() {
-    this.joints.clear();
+    this.connections.clear();
     const all = [...state.servers.values()].sort((a, b) => a.name.localeCompare(b.name));
     const n = all.length + state.pending.length;
     this.picture.className = 'picture' + (n > 8 ? ' dense' : n > 4 ? ' snug' : '');
@@ -68,7 +68,7 @@ class Anatomy {
     this.gate = part('approval', '');
     this.host = part('host', '', h('strong', null, 'Host'), h('span', { class: 'soft' }, 'the program you use'));
     const box = h('div', { class: 'hostbox' }, this.host, h('div', { class: 'inner' }, this.model, this.gate));
-    const list = h('div', { class: 'joints' }, all.map((one) => { const j = new Joint(one.name); this.joints.set(one.name, j); return j.el; }), state.pending.map(waiting),
+    const list = h('div', { class: 'connections' }, all.map((one) => { const j = new Connection(one.name); this.connections.set(one.name, j); return j.el; }), state.pending.map(waiting),
       !n && h('div', { class: 'empty' }, h('p', null, 'No servers yet.'), h('p', { class: 'soft' }, state.can.add ? [h('a', { to: '/add' }, 'Add a server'), '.'] : ['Add one with ', h('code', null, 'tenon config add'), ' and start tenon up again.'], ' The other three diagrams bring their own.')));
     this.lines = s('svg', { class: 'wires', 'aria-hidden': 'true' });
     fill(this.picture, this.lines, h('div', { class: 'youbox' }, this.you), box, list, this.others.length ? h('div', { class: 'others' }, h('h2', null, 'Other hosts on this machine'), h('p', { class: 'soft' }, 'Their servers run through tenon tap, so their messages are seen here.'), this.others.map((o) => this.other(o))) : null);
@@ -90,8 +90,8 @@ class Anatomy {
     const j = { el: null, client: part('tap', String(o.conn), h('strong', null, o.host?.title || o.host?.name || 'some host'), h('span', { class: 'soft' }, 'host and client')), server: part('tapped', String(o.conn)) };
     const { main, sub } = names(o.server, o.info);
     fill(j.server, h('span', { class: 'title' }, h('strong', null, main), sub && h('span', { class: 'soft own' }, sub)), h('span', { class: 'soft' }, o.ended ? 'ended' : 'running', ` · ${count(o.calls, 'call')}`, o.errors ? `, ${count(o.errors, 'error')}` : ''));
-    j.el = h('div', { class: 'jointrow tapped' + (o.ended ? ' off' : ''), role: 'group', 'aria-label': main }, j.client, h('span', { class: 'joint plainline' }, h('span', { class: 'over' }, 'stdio', o.revision && ' · ' + o.revision), strand(), h('span', { class: 'under' }, 'through tenon tap')), j.server);
-    this.joints.set('tap ' + o.conn, j);
+    j.el = h('div', { class: 'connection-row tapped' + (o.ended ? ' off' : ''), role: 'group', 'aria-label': main }, j.client, h('span', { class: 'connection plainline' }, h('span', { class: 'over' }, 'stdio', o.revision && ' · ' + o.revision), strand(), h('span', { class: 'under' }, 'through tenon tap')), j.server);
+    this.connections.set('tap ' + o.conn, j);
     j.numbers = j.draw = () => {};
     return j.el;
   }
@@ -103,7 +103,7 @@ class Anatomy {
     const at = (el) => { const r = el.getBoundingClientRect(); return { l: r.left - frame.left, r: r.right - frame.left, t: r.top - frame.top, b: r.bottom - frame.top, x: r.left - frame.left + r.width / 2, y: r.top - frame.top + r.height / 2 }; };
     const you = at(this.you), box = at(this.host.parentElement), model = at(this.model), gate = at(this.gate);
     const paths = [`M${you.r} ${you.y}H${box.l}`, `M${model.x} ${model.b}V${gate.t}`];
-    for (const j of this.joints.values()) if (j.client?.isConnected && !j.el.classList.contains('tapped')) { const c = at(j.client); paths.push(`M${gate.r} ${gate.y}C${gate.r + 36} ${gate.y} ${c.l - 36} ${c.y} ${c.l} ${c.y}`); }
+    for (const j of this.connections.values()) if (j.client?.isConnected && !j.el.classList.contains('tapped')) { const c = at(j.client); paths.push(`M${gate.r} ${gate.y}C${gate.r + 36} ${gate.y} ${c.l - 36} ${c.y} ${c.l} ${c.y}`); }
     fill(this.lines, paths.map((d) => s('path', { d })));
   }
 
@@ -121,11 +121,11 @@ class Anatomy {
     this.player.play();
   }
 
-  joint() { return this.joints.get(this.call.server) ?? this.joints.get('tap ' + this.call.conn); }
+  connection() { return this.connections.get(this.call.server) ?? this.connections.get('tap ' + this.call.conn); }
 
   step(step, animate) {
     this.clear();
-    const j = this.joint();
+    const j = this.connection();
     if (!j) return null;
     const parts = { you: this.you, model: this.model, approval: this.gate, client: j.client, server: j.server };
     if (step.part) { parts[step.part].classList.add('active'); return null; }
@@ -173,16 +173,16 @@ function part(kind, name, ...children) {
 
 const strand = () => s('svg', { class: 'strand', 'aria-hidden': 'true' }, s('line', { x1: 0, x2: '100%', y1: 8, y2: 8 }));
 
-// A Joint draws a client, its connection and its server.
-class Joint {
+// A Connection draws a client, its connection and its server.
+class Connection {
   constructor(name) {
     this.name = name;
     this.client = part('client', name, h('span', null, 'Client', aside(' of ' + name)));
     this.above = h('span', { class: 'over' });
     this.below = h('span', { class: 'under' });
-    this.joint = part('joint', name, aside(`Connection to ${name}: `), this.above, strand(), this.below);
+    this.connection = part('connection', name, aside(`Connection to ${name}: `), this.above, strand(), this.below);
     this.server = part('server', name);
-    this.el = h('div', { class: 'jointrow', role: 'group', 'aria-label': name }, this.client, this.joint, this.server);
+    this.el = h('div', { class: 'connection-row', role: 'group', 'aria-label': name }, this.client, this.connection, this.server);
     this.draw();
   }
 
@@ -190,7 +190,7 @@ class Joint {
     const one = state.servers.get(this.name);
     if (!one) return;
     const busy = this.el.classList.contains('busy');
-    this.el.className = `jointrow ${tone(one.phase)}` + (busy ? ' busy' : '');
+    this.el.className = `connection-row ${tone(one.phase)}` + (busy ? ' busy' : '');
     const { main, sub } = names(this.name, this.info);
     fill(this.server, aside('Server '), h('span', { class: 'title' }, this.face, h('strong', null, main), sub && h('span', { class: 'soft own' }, sub), phase(one.phase)), this.parts ?? (usable(one) ? null : one.why && h('span', { class: 'soft why' }, one.why)));
     this.numbers();
@@ -228,5 +228,5 @@ class Joint {
 // waiting draws a server of a project that is not approved yet.
 function waiting(p) {
   const server = part('pending', p.name, aside('Server '), h('span', { class: 'title' }, h('strong', null, p.name), h('span', { class: 'state wait' }, icon(p.refused ? 'bad' : 'ask'), p.refused ? 'cannot be approved' : 'waiting for approval')), h('code', { class: 'cmd' }, p.command));
-  return h('div', { class: 'jointrow pending', role: 'group', 'aria-label': p.name }, h('span', { class: 'gap line' }), server);
+  return h('div', { class: 'connection-row pending', role: 'group', 'aria-label': p.name }, h('span', { class: 'gap line' }), server);
 }

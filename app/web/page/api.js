@@ -43,6 +43,16 @@ async function whole(r) {
   }
 }
 
+// login exchanges the token that the address had (see first.js) for a cookie. One
+// that was used before is no problem if there is a cookie.
+export async function login() {
+  const token = window.loginToken;
+  delete window.loginToken;
+  if (!token) return;
+  if (location.hash === '#token=' + token) history.replaceState(null, '', location.pathname + '#/');
+  try { await post('login', { token }); } catch (e) { if (e.status !== 401) throw e; }
+}
+
 export const get = (path) => request('GET', path);
 export const post = (path, body, signal) => request('POST', path, body, undefined, signal);
 export const upload = (path, text) => request('POST', path, text, 'application/x-txtar');

@@ -169,7 +169,7 @@ function sampling(ask, answer) {
   const blocks = (c) => Array.isArray(c) ? c : [c];
   const words = (c) => blocks(c).filter((x) => x?.type === 'text').map((x) => x.text).join('\n');
   const wants = [p.systemPrompt && [h('p', { class: 'label' }, 'Instructions from the server to the model'), h('p', { class: 'wrap quote' }, p.systemPrompt)],
-    (p.messages ?? []).map((m) => h('div', { class: 'said ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), blocks(m.content).map((c) => block(c))))];
+    (p.messages ?? []).map((m) => h('div', { class: 'chat-entry ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), blocks(m.content).map((c) => block(c))))];
   if (!ask.draft) return [h('p', { class: 'wrap' }, ask.message), wants, p.maxTokens && h('p', { class: 'soft' }, `At most ${p.maxTokens} tokens.`), h('div', { class: 'actions' }, button('Allow', { class: 'primary', onclick: () => answer('accept') }), button('Decline', { class: 'deny', onclick: () => answer('decline') }), mute(ask, answer))];
   const before = words(ask.draft.content);
   const text = h('textarea', { class: 'grow', rows: 3, value: before, 'aria-label': 'What is sent to the server' });

@@ -34,7 +34,7 @@ class Chat {
   constructor(signal) {
     this.signal = signal;
     this.list = h('ul');
-    this.said = h('div', { class: 'said-list', role: 'log', 'aria-label': 'Conversation', tabindex: 0 });
+    this.log = h('div', { class: 'chat-log', role: 'log', 'aria-label': 'Conversation', tabindex: 0 });
     this.asks = h('div', { class: 'inline-asks' });
     this.input = h('textarea', { rows: 1, class: 'grow', 'data-search': true, 'aria-label': 'Message', placeholder: 'Ask something', 'aria-describedby': 'compose-hint', onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); this.send(); } } });
     this.sendIt = button('Send', { class: 'primary', onclick: () => this.send() }, 'send');
@@ -50,10 +50,10 @@ class Chat {
       h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
         h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
-        h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, this.said, this.asks),
+        h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, this.log, this.asks),
         h('div', { class: 'composer' }, this.wrong, this.elsewhere, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
       this.drawer);
-    this.box = this.said.parentElement;
+    this.box = this.log.parentElement;
     this.bottom = true;
     on('sessions', () => this.drawList(), signal);
     on('chat', (list) => this.onEvents(list), signal);
@@ -273,7 +273,7 @@ class Chat {
     this.now(items, live);
     if (this.tail?.id === this.id && !live.length) items.push(...this.tail.list.map(note));
     if (!items.length) items.push(this.welcome());
-    fill(this.said, items);
+    fill(this.log, items);
     const busy = state.busy.has(this.id);
     this.stop.hidden = !busy;
     this.sendIt.hidden = busy;
@@ -354,7 +354,7 @@ class Chat {
   }
 }
 
-const person = (t) => h('div', { class: 'said person' }, h('span', { class: 'role' }, 'You'), h('p', { class: 'wrap' }, t));
+const person = (t) => h('div', { class: 'chat-entry person' }, h('span', { class: 'role' }, 'You'), h('p', { class: 'wrap' }, t));
 const thinking = (t) => h('details', { class: 'thinking' }, h('summary', null, 'Thinking'), h('p', { class: 'wrap soft' }, t));
 
 const ends = { cancelled: 'Stopped.', length: 'The answer was cut off at the token limit.', refusal: 'The model refused to answer.' };
@@ -370,7 +370,7 @@ class Model {
   constructor(t) {
     this.text = t;
     this.body = h('div');
-    this.el = h('div', { class: 'said model' }, h('span', { class: 'role' }, 'Model'), state.model?.label ? h('span', { class: 'unseen' }, state.model.label) : null, this.body);
+    this.el = h('div', { class: 'chat-entry model' }, h('span', { class: 'role' }, 'Model'), state.model?.label ? h('span', { class: 'unseen' }, state.model.label) : null, this.body);
     this.show();
   }
   add(t) { this.text += t; }

@@ -5,11 +5,11 @@ import { failed, isCall, named, outcome, read } from './frames.js';
 import { bytes } from './format.js';
 
 // Everything that belongs to a call: not the handshake, not lists.
-const told = (m) => isCall(m.method) || m.method === 'notifications/message' || m.method === 'notifications/progress' || m.kind === 'batch';
+const isShown = (m) => isCall(m.method) || m.method === 'notifications/message' || m.method === 'notifications/progress' || m.kind === 'batch';
 
 // lines returns what the messages of a run say.
 export function lines(messages) {
-  return messages.filter(told).map((m) => ({ seq: m.seq, sent: !!m.sent, size: m.size, text: text(m), bad: m.kind === 'error' || m.kind === 'response' && failed(m.frame) }));
+  return messages.filter(isShown).map((m) => ({ seq: m.seq, sent: !!m.sent, size: m.size, text: text(m), bad: m.kind === 'error' || m.kind === 'response' && failed(m.frame) }));
 }
 
 function text(m) {

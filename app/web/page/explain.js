@@ -22,7 +22,7 @@ export function explain(parts, signal, others) {
   }
   const shown = panel(parts, signal);
   if (!shown) return intro();
-  if (kind === 'client' || kind === 'joint' || kind === 'server') shown.el.append(lastCalls(name));
+  if (kind === 'client' || kind === 'connection' || kind === 'server') shown.el.append(lastCalls(name));
   return shown;
 }
 

@@ -101,7 +101,7 @@ export function prompt(server, p) {
   const fillIn = async () => {
     try {
       const got = await api.post(api.server(server) + '/prompt', { name: p.name, arguments: f.values() });
-      fill(out, got.description && h('p', { class: 'soft' }, got.description), (got.messages ?? []).map((m) => h('div', { class: 'said ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), block(m.content))));
+      fill(out, got.description && h('p', { class: 'soft' }, got.description), (got.messages ?? []).map((m) => h('div', { class: 'chat-entry ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), block(m.content))));
     } catch (e) { fill(out, problem(e)); }
   };
   const f = fields(server, { type: 'ref/prompt', name: p.name }, p.arguments ?? [], fillIn);

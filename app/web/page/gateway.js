@@ -103,12 +103,7 @@ function online(is) {
 }
 
 async function start() {
-  const token = /^#token=([A-Za-z0-9]+)$/.exec(location.hash);
-  if (token) {
-    history.replaceState(null, '', location.pathname);
-    try { await api.post('login', { token: token[1] }); } catch (e) { if (e.status !== 401) { closed(e.message); return; } }
-  }
-  try { draw(await api.get('gateway')); } catch (e) { closed(e.message); return; }
+  try { await api.login(); draw(await api.get('gateway')); } catch (e) { closed(e.message); return; }
   fill(document.getElementById('top'), h('span', { class: 'brand' }, 'Tenon'),
     h('nav', { 'aria-label': 'Parts' }, h('a', { to: 'callers' }, 'Callers'), h('a', { to: 'servers' }, 'Servers'), h('a', { to: 'calls' }, 'Calls')), h('div', { class: 'side' }, line));
   fill(main, h('div', { class: 'gateway' }, parts.head, parts.picture, parts.held, parts.callers, parts.servers, parts.calls));

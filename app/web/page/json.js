@@ -103,7 +103,7 @@ class Tree {
     const { fields, problems, changed, onpoint } = this.options;
     const at = fields || problems || changed ? n.pointer : '';
     const f = fields?.get(at), bad = problems?.get(at);
-    const el = h('div', { class: 'jline' + (bad ? ' bad' : '') + (changed?.has(at) ? ' changed' : '') + (f && !f.known ? ' own' : '') + ((f || bad) && onpoint ? ' told' : ''), role: 'treeitem', tabindex: -1, 'aria-level': n.depth + 1 });
+    const el = h('div', { class: 'jline' + (bad ? ' bad' : '') + (changed?.has(at) ? ' changed' : '') + (f && !f.known ? ' own' : '') + ((f || bad) && onpoint ? ' explained' : ''), role: 'treeitem', tabindex: -1, 'aria-level': n.depth + 1 });
     el.style.setProperty('--d', Math.min(n.depth, 30));
     el.node = n;
     n.el = el;

@@ -18,7 +18,7 @@ import * as chat from './chat.js';
 
 // A view by the first part of its address. The parts of the anatomy have
 // addresses of their own, so that other views can link to them.
-const views = { '': learn, learn, host: learn, client: learn, joint: learn, server: learn, pending: learn, servers, drive, add, wire, chat, connect };
+const views = { '': learn, learn, host: learn, client: learn, connection: learn, server: learn, pending: learn, servers, drive, add, wire, chat, connect };
 const tabs = { learn, servers, wire, chat };
 const main = document.getElementById('main');
 let current = { view: null, end: null };
@@ -47,18 +47,18 @@ function top() {
   const theme = button('Light or dark', { bare: true, onclick: () => setTheme(dark() ? 'light' : 'dark') });
   const model = h('a', { class: 'pill model-badge', to: state.can.connect ? '/connect' : '/chat' });
   const asks = button('Questions', { class: 'pill asks', onclick: () => document.querySelector('#tray .ask')?.focus() });
-  const news = button('Notices', { class: 'news', onclick: showNotices });
+  const noticed = button('Notices', { class: 'notices', onclick: showNotices });
   const line = h('span', { class: 'pill line', role: 'status' });
-  fill(document.querySelector('#top .side'), news, tasks(), asks, model, line, theme, button('Keyboard and help', { bare: true, class: 'help', onclick: help }, 'ask'));
+  fill(document.querySelector('#top .side'), noticed, tasks(), asks, model, line, theme, button('Keyboard and help', { bare: true, class: 'help', onclick: help }, 'ask'));
   const drawLine = () => { line.className = 'pill line ' + (state.online ? 'ok' : 'bad'); fill(line, icon(state.online ? 'ok' : 'warn'), h('span', null, state.online ? 'Live' : 'Not connected')); };
   const drawAsks = () => { const n = state.asks.size; asks.hidden = n === 0; fill(asks, icon('ask'), h('span', null, n === 1 ? '1 question' : n + ' questions')); };
   const drawTheme = () => { fill(theme, icon(dark() ? 'sun' : 'moon')); };
-  const drawNews = () => { const n = state.notices.length; news.hidden = !n; fill(news, icon('warn'), h('span', null, n === 1 ? '1 notice' : n + ' notices')); };
+  const drawNotices = () => { const n = state.notices.length; noticed.hidden = !n; fill(noticed, icon('warn'), h('span', null, n === 1 ? '1 notice' : n + ' notices')); };
   const drawModel = () => { const m = state.model; fill(model, m && m.provider !== 'none' ? [h('span', { class: 'unseen' }, 'Model: '), m.name] : state.can.connect ? 'No model connected · Connect' : 'No model connected'); };
   on('model', drawModel);
   drawModel();
-  on('notices', drawNews);
-  drawNews();
+  on('notices', drawNotices);
+  drawNotices();
   document.addEventListener('shut', () => fill(document.getElementById('notice')));
   on('online', drawLine);
   on('asks', drawAsks);
@@ -108,13 +108,8 @@ function closed(text) {
 }
 
 async function start() {
-  const token = /^#token=([A-Za-z0-9]+)$/.exec(location.hash);
-  if (token) {
-    history.replaceState(null, '', location.pathname + '#/');
-    try { await api.post('login', { token: token[1] }); } catch (e) { if (e.status !== 401) { closed(e.message); return; } }
-  }
   let now;
-  try { now = await load(); } catch (e) { closed(e.message); return; }
+  try { await api.login(); now = await load(); } catch (e) { closed(e.message); return; }
   top();
   tray();
   keys(go);

@@ -39,8 +39,8 @@ function draw(el, m, seq, shut) {
   const fields = new Map((m.fields ?? []).map((f) => [f.pointer, f]));
   const problems = new Map();
   for (const p of m.problems ?? []) problems.set(p.pointer, [...(problems.get(p.pointer) ?? []), p]);
-  const told = h('div', { class: 'told-box', role: 'status' }, h('p', { class: 'soft' }, m.describe || 'Point at a member to see what it means.'));
-  const point = (f, bad, pointer) => fill(told, h('p', null, h('code', null, pointer || 'the message'), f?.type && h('span', { class: 'soft' }, ' ', f.type, f.required ? ', required' : '')),
+  const explained = h('div', { class: 'explained-box', role: 'status' }, h('p', { class: 'soft' }, m.describe || 'Point at a member to see what it means.'));
+  const point = (f, bad, pointer) => fill(explained, h('p', null, h('code', null, pointer || 'the message'), f?.type && h('span', { class: 'soft' }, ' ', f.type, f.required ? ', required' : '')),
     f && h('p', null, f.text || (f.known ? 'The specification has no description.' : 'Not defined by this revision.')), f?.revisions?.length ? h('p', { class: 'soft' }, 'In ', f.revisions.join(', ')) : null,
     bad?.map((p) => problem(p.text)));
   const json = /^\s*[[{]/.test(m.frame);
@@ -56,7 +56,7 @@ function draw(el, m, seq, shut) {
       request && ours && button('Edit and send', { class: 'small', onclick: () => { const { method, params } = bare(m.frame); draft(s.server, method, stringify(params, 2)); location.hash = '#/drive/' + encodeURIComponent(s.server) + '/request'; } }),
       request && ours && state.can.eras && button('Compare protocol versions', { class: 'small', onclick: () => eras(more, s, m.frame) })));
   const more = h('div', { class: 'more-box' });
-  el.append(more, json ? h('div', { class: 'overhead' }, told, finder(shown)) : '', shown);
+  el.append(more, json ? h('div', { class: 'overhead' }, explained, finder(shown)) : '', shown);
   if (s.size > m.frame.length * 4 + 1000) el.append(h('p', { class: 'soft' }, `Only the beginning of ${bytes(s.size)} is kept.`));
   if (m.http) el.append(http(m.http));
 }

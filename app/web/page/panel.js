@@ -14,7 +14,7 @@ import { read } from './frames.js';
 const about = {
   host: 'The host is the program that you use. It holds the conversation, your approvals and one client for each server. Servers see only what the host sends them: neither each other nor the conversation.',
   client: 'A client connects the host to exactly one server. It declares what the host can do, sends calls, and passes the server’s questions on to you.',
-  joint: 'A connection links one client and one server. It has a transport, which carries the messages, and a protocol version that both sides use.',
+  connection: 'A connection links one client and one server. It has a transport, which carries the messages, and a protocol version that both sides use.',
   server: 'A server offers tools, resources and prompts. It runs apart from the host: when it hangs or exits, only its own connection fails.',
   pending: 'A configuration file in this folder asks to start this server. It does not start before you approve it, and you are asked again when its entry changes.',
 };
@@ -26,7 +26,7 @@ export function panel([kind, name], signal) {
     const p = state.pending.find((one) => one.name === name);
     return p ? frame('Waiting for approval', name, pendingBody(p)) : null;
   }
-  if (!['client', 'joint', 'server'].includes(kind) || !state.servers.has(name)) return null;
+  if (!['client', 'connection', 'server'].includes(kind) || !state.servers.has(name)) return null;
   const body = h('div');
   const draw = () => drawServer(body, kind, name, signal);
   draw();
@@ -43,7 +43,7 @@ export function panel([kind, name], signal) {
       } catch { /* the next one */ }
     }, 3000);
   }
-  const shown = frame({ client: 'Client of', joint: 'Connection to', server: 'Server' }[kind], name, [h('p', { class: 'what' }, about[kind]), body]);
+  const shown = frame({ client: 'Client of', connection: 'Connection to', server: 'Server' }[kind], name, [h('p', { class: 'what' }, about[kind]), body]);
   shown.refresh = draw;
   return shown;
 }
@@ -84,7 +84,7 @@ async function drawServer(body, kind, name, signal) {
   let d = null, failed = '';
   try { d = await detail(name); } catch (e) { failed = e.message; }
   if (signal.aborted) return;
-  const list = { client: clientFacts, joint: jointFacts, server: serverFacts }[kind](one, d);
+  const list = { client: clientFacts, connection: connectionFacts, server: serverFacts }[kind](one, d);
   fill(body, head, actions(kind, one), failed && problem(failed), list,
     (d?.problems ?? []).map((p) => h('p', { class: 'state bad block' }, icon('warn'), p)));
 }
@@ -109,7 +109,7 @@ function declared(seq) {
   return place;
 }
 
-function jointFacts(one, d) {
+function connectionFacts(one, d) {
   const kinds = { builtin: 'in memory', stdio: 'stdio (standard input and output of a process)', http: 'Streamable HTTP', sse: 'HTTP with server-sent events (deprecated)' };
   return [facts(['Transport', kinds[one.kind] ?? one.kind], ['Protocol version', one.revision], ['Era', d?.handshake?.at(-1)?.era], ['Last response', one.latencyMs !== undefined && millis(one.latencyMs)],
     ['Errors', String(one.errors)], ['Connected', one.starts === 1 ? 'once' : one.starts ? count(one.starts, 'time') : 'not yet'], ['Since', one.started && one.starts ? ago(one.started) : '']),

@@ -19,8 +19,8 @@ import { callWord, mark } from './words.js';
 const marks = { readOnlyHint: 'Only reads', destructiveHint: 'Can delete or overwrite', idempotentHint: 'Idempotent', openWorldHint: 'Reaches outside' };
 
 function annotations(a) {
-  const said = Object.entries(marks).filter(([k]) => a?.[k] === true);
-  return said.length ? h('span', { class: 'chips', title: 'What the server says about this tool. Not verified.' }, said.map(([, text]) => h('span', { class: 'chip' }, text))) : null;
+  const named = Object.entries(marks).filter(([k]) => a?.[k] === true);
+  return named.length ? h('span', { class: 'chips', title: 'What the server says about this tool. Not verified.' }, named.map(([, text]) => h('span', { class: 'chip' }, text))) : null;
 }
 
 const drafts = new Map(); // typed arguments by server and tool, while the page is open

@@ -23,19 +23,19 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A house is a workspace with its page, in this process, so that a test can
+// A fixture is a workspace with its page, in this process, so that a test can
 // reach behind the page.
-type house struct {
+type fixture struct {
 	work *workspace.Workspace
 	web  *web.Server
 	url  string
 	dir  string
 }
 
-// visit is an address that works once.
-func (h *house) visit() string { return h.url + "/#token=" + h.web.NewToken() }
+// address returns an address that works once.
+func (h *fixture) address() string { return h.url + "/#token=" + h.web.NewToken() }
 
-type plan struct {
+type setup struct {
 	servers []config.Server
 	builtin func(name string, q url.Values) (connect.Builtin, error)
 	model   llm.Model
@@ -48,9 +48,9 @@ type plan struct {
 	dir     string        // of sessions and approvals; empty: a new one
 }
 
-func build(t *testing.T, p plan) *house {
+func newFixture(t *testing.T, p setup) *fixture {
 	t.Helper()
-	h := &house{}
+	h := &fixture{}
 	if p.builtin == nil {
 		p.builtin = builtins
 	}
@@ -133,9 +133,9 @@ func samples(t *testing.T) []config.Server {
 	}
 }
 
-func (h *house) ready(t *testing.T, names ...string) {
+func (h *fixture) ready(t *testing.T, names ...string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), waitLimit)
 	defer stop()
 	if err := h.work.Ready(ctx, names...); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func (f frames) Frame(d jsonrpc.Direction, frame []byte) {
 	f.Watcher.Frame(d, frame)
 }
 
-func inEra(ctx context.Context, h *house, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
+func inEra(ctx context.Context, h *fixture, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
 	s, err := connect.Open(ctx, h.work.Fleet.Get(server).Entry(), &connect.Options{
 		Client: h.work.Host.ClientOptions(server), Builtin: builtins, Known: r, Once: true, NoLogin: true,
 		Watch: func(name string) connect.Watcher { return frames{h.work.Log.Wire(name + " (" + string(r) + ")"), see} },

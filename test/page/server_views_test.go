@@ -20,10 +20,10 @@ func (p *tab) query(sql string) {
 	p.until(`!document.querySelector('.run-chip.wait') && !document.querySelector('.runbar .primary').disabled`)
 }
 
-// serverHouse has the samples and a server with broken definitions.
-func serverHouse(t *testing.T) *house {
+// serverFixture has the samples and a server with broken definitions.
+func serverFixture(t *testing.T) *fixture {
 	t.Helper()
-	h := build(t, plan{
+	h := newFixture(t, setup{
 		eras: true, servers: append(samples(t), builtinServer("odd", "odd", nil), config.Server{
 			Name: "backup", Kind: config.Stdio, Command: "/bin/sh",
 			Args: []string{"-c", `printf '%b\n' 'backup 1.4 on /srv/data' '\033[32mok\033[0m    1204 files unchanged' '\033[33mwarn\033[0m  photos/2024 is larger than 2 GB' '\033[31merror\033[0m mail.db is locked, trying again in 30 s' '\033[32mok\033[0m    mail.db' >&2; exec "$0" serve calc`, tenon(t)},
@@ -64,12 +64,13 @@ var serverViews = []struct{ name, hash, ready string }{
 // axe judges each of them in both themes and at three widths, and none is wider
 // than the window.
 func TestServerViewsAreAccessible(t *testing.T) {
+	t.Parallel()
 	code := axe(t)
-	p := open(t, serverHouse(t).visit(), desk)
+	p := open(t, serverFixture(t).address(), desk)
 	p.query("select name from no_such_table")
 	p.query("select name, kind from product limit 3")
-	for _, l := range []look{{width: 1440, height: 900}, {width: 1024, height: 768, dark: true}, {width: 390, height: 844}} {
-		p.look(l)
+	for _, l := range []screen{{width: 1440, height: 900}, {width: 1024, height: 768, dark: true}, {width: 390, height: 844}} {
+		p.resize(l)
 		for _, v := range serverViews {
 			p.serverView(v.name, v.hash, v.ready)
 			p.accessible(code, v.hash, l)
@@ -112,7 +113,8 @@ func (p *tab) serverView(name, hash, ready string) {
 
 // The pictures of the view of a server.
 func TestServerPictures(t *testing.T) {
-	p := open(t, serverHouse(t).visit(), wideDesk)
+	t.Parallel()
+	p := open(t, serverFixture(t).address(), wideDesk)
 	p.query("select nme from product")
 	p.query("select name, kind, price_cents from product order by price_cents desc limit 4")
 	p.query("select name, kind, price_cents from product order by price_cents desc limit 5")
