@@ -42,6 +42,7 @@ func TestDenyWithAReason(t *testing.T) {
 	p.chatUntilAsked("add 20 and 22")
 	p.clickText("Deny with a reason …")
 	p.until(`document.activeElement.matches('.ask-choice textarea')`)
+	p.accessible(axe(t), "a reason", desk)
 	p.press(strings.Split("subtract them instead", "")...)
 	p.clickText("Deny and say why")
 	p.until(`document.querySelectorAll('.ask').length === 0`)
@@ -61,6 +62,7 @@ func TestEditArguments(t *testing.T) {
 	p.chatUntilAsked("add 20 and 22")
 	p.clickText("Edit arguments …")
 	p.clickText("Edit as JSON")
+	p.accessible(axe(t), "other arguments", desk)
 	write := func(text string) {
 		t.Helper()
 		p.until(`document.querySelector('.ask-choice .raw')`)
@@ -88,6 +90,7 @@ func TestAllowSimilar(t *testing.T) {
 	p.clickText("Allow similar …")
 	p.sees("For this project")
 	p.sees("all calls of this tool")
+	p.accessible(axe(t), "similar calls", desk)
 	p.clickText("For this session")
 	const cards = `[...document.querySelectorAll('.card .pairs dd')].filter((e) => e.innerText === '42').length === `
 	p.until(cards + "1")

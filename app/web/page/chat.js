@@ -50,7 +50,7 @@ class Chat {
       h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
         h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
-        h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, this.log, this.asks),
+        h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, h('h2', { class: 'unseen' }, 'Conversation'), this.log, this.asks),
         h('div', { class: 'composer' }, this.wrong, this.elsewhere, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
       this.drawer);
     this.box = this.log.parentElement;
