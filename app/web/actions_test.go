@@ -1,9 +1,11 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
@@ -277,4 +279,70 @@ func TestUnmute(t *testing.T) {
 	if r := s.do(request{method: "POST", path: "/api/v1/servers/nobody/unmute", body: `{}`}); r.status != http.StatusNotFound {
 		t.Errorf("unmuting nobody: %d", r.status)
 	}
+}
+
+// A message that is queued while a turn runs follows when its step is stopped; one
+// can be taken back, and one that is queued without a turn is sent.
+func TestQueueAndStopOfAStep(t *testing.T) {
+	s := newSite(t, nil).enter()
+	m := slowModel{make(chan struct{})}
+	s.work.Host.SetModel(m)
+	var made struct{ ID string }
+	s.post("/api/v1/sessions", `{}`, &made)
+	at := "/api/v1/sessions/" + made.ID
+	s.post(at+"/send", `{"text":"first"}`, nil)
+	s.until(made.ID, func(now *shown) bool { return now.Turn != nil && strings.Contains(fmt.Sprint(now.Turn.Events), "half") })
+	var q, other host.Queued
+	s.post(at+"/queue", `{"text":"second"}`, &q)
+	s.post(at+"/queue", `{"text":"third"}`, &other)
+	s.post(at+"/unqueue", `{"id":"`+other.ID+`"}`, &other)
+	if other.Typed != "third" {
+		t.Errorf("taken back: %+v", other)
+	}
+	if r := s.do(request{method: "POST", path: at + "/unqueue", body: `{"id":"` + other.ID + `"}`}); r.status != http.StatusConflict {
+		t.Errorf("once more: %d %s", r.status, r.body)
+	}
+	var now struct{ Queue []host.Queued }
+	s.get(at, &now)
+	if len(now.Queue) != 1 || now.Queue[0].ID != q.ID {
+		t.Errorf("waiting: %+v", now.Queue)
+	}
+	s.post(at+"/stop", `{"step":true}`, nil)
+	close(m.goOn)
+	s.idle(made.ID)
+	if got := s.said(made.ID); len(got) != 2 || got[1] != "second" {
+		t.Errorf("said %q", got)
+	}
+	s.post(at+"/queue", `{"text":"alone"}`, nil)
+	s.idle(made.ID)
+	if got := s.said(made.ID); len(got) != 3 || got[2] != "alone" {
+		t.Errorf("said %q", got)
+	}
+}
+
+// shown is a session as the API shows it.
+type shown struct {
+	Busy  bool
+	Queue []host.Queued
+	Turn  *turn
+}
+
+// until waits until a session is as it should be.
+func (s *site) until(id string, so func(*shown) bool) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		var now shown
+		if s.get("/api/v1/sessions/"+id, &now); so(&now) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the session is %+v", now)
+		}
+	}
+}
+
+// idle waits until no turn runs and nothing waits.
+func (s *site) idle(id string) {
+	s.t.Helper()
+	s.until(id, func(now *shown) bool { return !now.Busy && len(now.Queue) == 0 })
 }

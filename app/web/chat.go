@@ -49,7 +49,7 @@ func (s *Server) session(r *http.Request) (any, error) {
 		return nil, err
 	}
 	now := s.turns.of(one.ID) // first: the stream has what happens meanwhile
-	out := map[string]any{"session": one.Summary(), "messages": one.Messages(), "views": one.Views(), "busy": now != nil}
+	out := map[string]any{"session": one.Summary(), "messages": one.Messages(), "views": one.Views(), "queue": one.Queued(), "busy": now != nil}
 	if stop, problem := one.LastEnd(); stop != "" {
 		out["stop"], out["problem"] = stop, problem
 	}
@@ -89,16 +89,24 @@ func (s *Server) send(r *http.Request) (any, error) {
 	if err := one.Claim(false); err != nil { // it fails if another process has it open
 		return nil, fault{http.StatusConflict, err}
 	}
-	s.mu.Lock()
-	if s.chats[one.ID] {
-		s.mu.Unlock()
+	if !s.beginTurn(one, func() error { return one.Send(s.ctx, q.Text) }) {
 		return nil, fault{http.StatusConflict, host.ErrBusy}
+	}
+	return struct{}{}, nil
+}
+
+// beginTurn runs a turn, and then those of the messages that wait meanwhile. It returns
+// false if one runs.
+func (s *Server) beginTurn(one *host.Session, turn func() error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chats[one.ID] {
+		return false
 	}
 	s.chats[one.ID] = true
 	s.turns.begin(one.ID, len(one.Messages()))
-	s.mu.Unlock()
 	s.running.Go(func() {
-		err := one.Send(s.ctx, q.Text)
+		err := turn()
 		s.mu.Lock()
 		s.turns.end(one.ID)
 		delete(s.chats, one.ID)
@@ -106,8 +114,58 @@ func (s *Server) send(r *http.Request) (any, error) {
 		if errors.Is(err, host.ErrBusy) {
 			s.feed.put("fault", map[string]string{"error": err.Error()})
 		}
+		if err == nil && one.NextQueued() && s.ctx.Err() == nil {
+			s.beginQueued(one)
+		}
 	})
-	return struct{}{}, nil
+	return true
+}
+
+// beginQueued sends the messages that wait, unless a turn runs, which takes them.
+func (s *Server) beginQueued(one *host.Session) bool {
+	return s.beginTurn(one, func() error {
+		_, err := one.SendQueued(s.ctx, nil)
+		return err
+	})
+}
+
+// queue adds a message to those that wait. If no turn runs, they are sent.
+func (s *Server) queue(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Text string `json:"text"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	added, err := one.Queue(host.Input{Typed: q.Text})
+	if err != nil {
+		return nil, fault{http.StatusConflict, err}
+	}
+	s.beginQueued(one)
+	return added, nil
+}
+
+// unqueue removes a message that waits.
+func (s *Server) unqueue(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		ID string `json:"id"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	removed, err := one.Unqueue(q.ID)
+	if err != nil {
+		return nil, fault{http.StatusConflict, err}
+	}
+	return removed, nil
 }
 
 // takeOver makes this host the owner of a session that another process has open;
@@ -163,7 +221,17 @@ func (s *Server) stopTurn(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	one.Stop()
+	var q struct {
+		Step bool `json:"step"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if q.Step {
+		one.StopStep()
+	} else {
+		one.Stop()
+	}
 	return struct{}{}, nil
 }
 

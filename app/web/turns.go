@@ -99,7 +99,7 @@ func (t *turns) add(e host.Event) {
 		now.add(e, len(raw))
 	case host.EventRetract:
 		now.retract()
-	case host.EventTurn, host.EventNotice, host.EventError:
+	case host.EventTurn, host.EventMessage, host.EventNotice, host.EventError:
 		now.add(e, len(e.Text))
 	}
 }

@@ -235,6 +235,8 @@ func (s *Server) routes(doc func() *document) *http.ServeMux {
 		"GET /api/v1/sessions/{id}":            s.session,
 		"GET /api/v1/sessions/{id}/request":    s.lastRequest,
 		"POST /api/v1/sessions/{id}/send":      s.send,
+		"POST /api/v1/sessions/{id}/queue":     s.queue,
+		"POST /api/v1/sessions/{id}/unqueue":   s.unqueue,
 		"POST /api/v1/sessions/{id}/stop":      s.stopTurn,
 		"POST /api/v1/sessions/{id}/take-over": s.takeOver,
 		"POST /api/v1/sessions/{id}/copy":      s.copySession,

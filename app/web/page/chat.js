@@ -166,9 +166,15 @@ class Chat {
 
   async send() {
     const words = this.input.value.trim();
-    if (!words || state.busy.has(this.id)) return;
+    if (!words) return;
     this.refused();
     try {
+      if (state.busy.has(this.id)) {
+        await api.post(`sessions/${encodeURIComponent(this.id)}/queue`, { text: words });
+        this.input.value = '';
+        announce('Queued. The model gets it after this step.');
+        return;
+      }
       if (!this.id) {
         const made = await api.post('sessions');
         this.id = made.id;
@@ -314,7 +320,7 @@ class Chat {
     const cards = new Map();
     let text = null, think = null;
     for (const e of live) {
-      if (e.kind === 'turn') items.push(person(e.text));
+      if (e.kind === 'turn' || e.kind === 'message') { text = think = null; items.push(person(e.text)); }
       else if (e.kind === 'text') { think = null; if (text) text.add(e.text); else { text = new Model(e.text); items.push(text.el); } }
       else if (e.kind === 'thinking') { text = null; if (think) think.lastChild.append(e.text); else { think = thinking(e.text); items.push(think); } }
       else if (e.kind === 'tool') {

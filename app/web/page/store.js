@@ -211,6 +211,7 @@ const retracted = (all) => { const last = all.findLastIndex((e) => e.kind === 't
 
 const host = {
   turn: (e) => { if (!(e.seq <= known.get(e.session))) turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
+  message: turn,
   text: turn,
   thinking: turn,
   error: turn,
