@@ -37,6 +37,7 @@ type screen struct {
 
 	queue    []host.Queued // messages that wait
 	held     bool          // they wait until the user sends them
+	shown    string        // the ID of the session on the screen
 	clearing time.Time     // the time of the first Esc in a line
 
 	questions []*question
@@ -156,7 +157,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (s *screen) showSession() {
 	now := s.t.now()
 	s.usage, s.context = now.Summary().Usage, now.ContextUsed()
-	s.queue = now.Queued()
+	s.queue, s.shown = now.Queued(), now.ID
 	s.held = len(s.queue) > 0
 	for _, b := range savedBlocks(now.Messages()) {
 		e := s.talked.add(b)
@@ -275,12 +276,13 @@ func (s *screen) commandOver(m doneMsg) tea.Cmd {
 	case a.quit:
 		return tea.Quit
 	case a.session:
+		before := s.shown
 		s.talked, s.cards, s.welcome = transcript{}, map[string]*entry{}, nil
 		s.showSession()
 		for _, n := range a.notes {
 			s.note("", n)
 		}
-		if sum := s.t.now().Summary(); sum.Title != "" {
+		if sum := s.t.now().Summary(); sum.Title != "" && s.shown != before {
 			s.note("", "Resumed: "+sum.Title)
 		}
 	case a.say != "":

@@ -3,12 +3,15 @@ package term
 import (
 	"context"
 	"fmt"
+	"iter"
+	"runtime"
 	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
@@ -40,8 +43,12 @@ var shapes = map[string]func(i int) string{
 
 // speedScreen returns a screen without a terminal.
 func speedScreen(t testing.TB, width, height int) *screen {
+	return speedScreenOf(t, keyword.Model{}, width, height)
+}
+
+func speedScreenOf(t testing.TB, m llm.Model, width, height int) *screen {
 	feed := NewFeed()
-	w, err := workspace.Open(workspace.Options{Dir: t.TempDir(), Model: keyword.Model{}, Event: feed.Event, State: feed.State})
+	w, err := workspace.Open(workspace.Options{Dir: t.TempDir(), Model: m, Event: feed.Event, State: feed.State})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,4 +160,49 @@ func TestKeystrokesStayCheapInLongAnswers(t *testing.T) {
 			t.Errorf("%s: %.0f allocations after 1,000 deltas, %.0f after 8,000", shape, short, long)
 		}
 	}
+}
+
+// A talker answers everything with the same text.
+type talker string
+
+func (talker) Info() llm.Info { return llm.Info{Provider: "test", Name: "talker"} }
+
+func (m talker) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		answer := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(strings.Clone(string(m)))}}
+		if yield(llm.Event{Kind: llm.EventText, Text: answer.Text()}, nil) {
+			yield(llm.Event{Kind: llm.EventDone, Message: &answer, Stop: llm.StopEnd}, nil)
+		}
+	}
+}
+
+// A session of 1,000 turns with answers of 8 KiB, with its store and its screen,
+// takes less than 100 MB.
+func TestLongSessionsStaySmall(t *testing.T) {
+	turns := 1000
+	if testing.Short() {
+		turns = 200
+	}
+	heap := func() float64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc) / 1e6
+	}
+	before := heap()
+	s := speedScreenOf(t, talker(strings.Repeat("An answer of **some** length, in a line.\n", 200)), 120, 40)
+	for i := range turns {
+		if err := s.t.now().Send(t.Context(), fmt.Sprint("question ", i)); err != nil {
+			t.Fatal(err)
+		}
+		s.Update(changeMsg(s.t.o.Feed.take()))
+		s.View()
+	}
+	used := heap() - before
+	t.Logf("%d turns: %.1f MB, %d blocks", turns, used, len(s.talked.all))
+	if n := s.t.now().Summary().Turns; n != turns || used > 100 {
+		t.Errorf("%d turns take %.1f MB", n, used)
+	}
+	runtime.KeepAlive(s)
 }
