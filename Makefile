@@ -7,7 +7,7 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
+.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -152,6 +152,11 @@ page: ## the page in a real browser
 	@echo "== $$(date +%T) the page (npm packages go to test/page/{node,views}/node_modules, the browsers are Debian's chromium and firefox-esr)"
 	@./test/page/install.sh
 	@cd test/page && MUST_RUN=1 $(GO) test -count=1 -timeout 40m ./...
+
+bench-host: ## the chat: a keystroke in a long answer and session, the first token on the screen, the memory of 1,000 turns
+	@$(GO) test -run '^$$' -bench 'Keystroke' -benchtime 100x ./app/term | grep '^Bench'
+	@$(GO) test -run '^$$' -bench 'FirstToken' -benchtime 60x ./app/term | grep '^Bench'
+	@$(GO) test -run 'LongSessionsStaySmall' -v ./app/term | grep ' turns: '
 
 bench-page: ## how quick the page is in a real browser: long tasks, floods, first paint
 	@./test/page/install.sh
