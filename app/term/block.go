@@ -1,6 +1,7 @@
 package term
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,24 @@ func (t *transcript) last() *entry {
 		return nil
 	}
 	return t.all[len(t.all)-1]
+}
+
+// retract removes the text and thinking of the running step: the request is sent
+// again. Notes stay; they say why.
+func (t *transcript) retract() {
+	begin := len(t.all)
+	for ; begin > 0; begin-- {
+		switch t.all[begin-1].block.(type) {
+		case *streamed, *thinking, note:
+			continue
+		}
+		break
+	}
+	step := slices.DeleteFunc(t.all[begin:], func(e *entry) bool {
+		_, isNote := e.block.(note)
+		return !isNote
+	})
+	t.all = t.all[:begin+len(step)]
 }
 
 // stale makes all blocks be laid out again.

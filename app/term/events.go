@@ -74,6 +74,9 @@ func (s *screen) event(e host.Event) tea.Cmd {
 		s.text(e.Text)
 	case host.EventThinking:
 		s.thinks(e.Text)
+	case host.EventRetract:
+		s.talked.retract()
+		s.above, s.chosen = 0, nil
 	case host.EventTool:
 		s.tool(e.Call)
 	case host.EventUsage:

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -606,4 +607,28 @@ func TestUnsentMessagesComeBack(t *testing.T) {
 	d.press("enter")
 	d.until("the message is in the input again", func() bool { return d.s.turns == 0 && d.s.input.text == "look at @calc:x://nothing" })
 	d.shows("attach @calc:x://nothing")
+}
+
+// Text of an answer that is requested again leaves the screen; what came before
+// the step, and why it is requested again, stay.
+func TestRetractedTextIsRemoved(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	id := d.s.t.now().ID
+	event := func(kind host.EventKind, text string) {
+		d.send(changeMsg{host.Event{Kind: kind, Session: id, Text: text}})
+	}
+	event(host.EventTurn, "the question")
+	event(host.EventText, "an earlier step")
+	d.send(changeMsg{host.Event{Kind: host.EventTool, Session: id, Call: &host.ToolCall{ID: "1", Server: "calc", Tool: "add", Phase: host.CallDone}}})
+	event(host.EventThinking, "a thought")
+	event(host.EventText, "half an ans")
+	event(host.EventNotice, "The connection was lost.")
+	event(host.EventRetract, "The connection was lost.")
+	event(host.EventText, "A whole answer.")
+	view := d.view()
+	for text, want := range map[string]bool{"the question": true, "an earlier step": true, "calc/add": true, "The connection was lost": true, "A whole answer.": true, "half an ans": false, "thought": false} {
+		if strings.Contains(view, text) != want {
+			t.Errorf("%q is on the screen: %v\n%s", text, !want, view)
+		}
+	}
 }
