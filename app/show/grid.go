@@ -177,6 +177,18 @@ func (t *table) lines(width int) []string {
 	return out
 }
 
+// Terms writes what terms mean, below a heading: one term in each row, and its
+// explanation in as many lines as it takes.
+func (p *Printer) Terms(heading string, rows [][2]string) {
+	p.line("")
+	p.line(p.Bold(heading))
+	t := table{most: 40}
+	for _, r := range rows {
+		t.add(clean(r[0]), clean(r[1]))
+	}
+	p.table(&t)
+}
+
 func (p *Printer) table(t *table) {
 	for _, l := range t.lines(p.width()) {
 		p.line(l)

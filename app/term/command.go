@@ -138,15 +138,17 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 var otherNames = map[string]string{"exit": "quit", "new": "clear", "sessions": "resume", "save": "export"}
 
 func runHelp(_ context.Context, _ *talk, _ []string, out *show.Printer) (outcome, error) {
-	var b strings.Builder
-	b.WriteString("Text goes to the model. `@server:uri` in it attaches a resource, `@file` a file or an image, and `/server:prompt name=value` uses a prompt.\n")
+	out.Markdown("Text goes to the model. `@server:uri` in it attaches a resource, `@file` a file or an image, and `/server:prompt name=value` uses a prompt.\n")
+	group, rows := "", [][2]string(nil)
 	for _, c := range commands() {
-		if c.group != "" {
-			fmt.Fprintf(&b, "\n| %s | |\n|---|---|\n", c.group)
+		if c.group != "" && rows != nil {
+			out.Terms(group, rows)
+			rows = nil
 		}
-		fmt.Fprintf(&b, "| /%s | %s |\n", strings.TrimSpace(c.name+" "+c.args), c.about)
+		group = cmp.Or(c.group, group)
+		rows = append(rows, [2]string{strings.TrimSpace("/" + c.name + " " + c.args), c.about})
 	}
-	out.Markdown(b.String())
+	out.Terms(group, rows)
 	return outcome{}, out.Err()
 }
 

@@ -155,6 +155,13 @@ func TestHelpHasEveryCommand(t *testing.T) {
 		if strings.Count(lines, "/"+c.name+" ") == 0 {
 			t.Errorf("/help does not have /%s", c.name)
 		}
+		for _, text := range []string{c.args, c.about} { // whole, in as many lines as it takes
+			for word := range strings.FieldsSeq(text) {
+				if !strings.Contains(lines, word) {
+					t.Errorf("/help of /%s lacks %q", c.name, word)
+				}
+			}
+		}
 	}
 	for _, g := range []string{"Conversation", "Model", "Tools", "Permissions", "Servers", "Program"} {
 		if !strings.Contains(lines, g) {

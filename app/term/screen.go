@@ -362,25 +362,24 @@ func helpPane() *textPane {
 	return &textPane{name: "Help", write: func(width int, color bool) []string {
 		lines := printed(width, color, func(p *show.Printer) {
 			runHelp(context.Background(), nil, nil, p)
-			p.Markdown(keysHelp)
+			p.Terms("Keys", keysHelp)
 		})
 		return lines
 	}}
 }
 
-const keysHelp = `
-| Key | What it does |
-|---|---|
-| Enter | send, or queue while something runs; accept the selected completion |
-| Alt-Enter, Ctrl-J | a new line |
-| Tab | complete; Tab again for the next |
-| Up, Down | input history; on an empty line, Up takes back the last queued message |
-| PgUp, PgDn | scroll |
-| Ctrl-O | expand or collapse the last card, or the question |
-| Enter on an empty line, Ctrl-G | go to the question; Right and Left select, Enter confirms |
-| Ctrl-G without a question | write the message in your editor: VISUAL or EDITOR |
-| Shift-Tab | browse the cards: Up and Down select, Enter expands or collapses |
-| F2, F3 | servers, wire |
-| Ctrl-C | leave the question; stop the running turn; twice quits |
-| Esc | close a pane; stop the running step and keep what came; twice clears the line |
-`
+// keysHelp says what keys do.
+var keysHelp = [][2]string{
+	{"Enter", "send, or queue while something runs; accept the selected completion"},
+	{"Alt-Enter, Ctrl-J", "a new line"},
+	{"Tab", "complete; Tab again for the next"},
+	{"Up, Down", "input history; on an empty line, Up takes back the last queued message"},
+	{"PgUp, PgDn", "scroll"},
+	{"Ctrl-O", "expand or collapse the last card, or the question"},
+	{"Enter on an empty line, Ctrl-G", "go to the question; Right and Left select, Enter confirms"},
+	{"Ctrl-G without a question", "write the message in your editor: VISUAL or EDITOR"},
+	{"Shift-Tab", "browse the cards: Up and Down select, Enter expands or collapses"},
+	{"F2, F3", "servers, wire"},
+	{"Ctrl-C", "leave the question; stop the running turn; twice quits"},
+	{"Esc", "close a pane; stop the running step and keep what came; twice clears the line"},
+}
