@@ -302,6 +302,27 @@ func TestUndoTakesBackWholeTurns(t *testing.T) {
 	}
 }
 
+// What the conversation takes of the context is less after an undo.
+func TestUndoFreesTheContext(t *testing.T) {
+	b := newBench(t, nil, says("one"), says("two"))
+	s := b.host.NewSession()
+	for _, text := range []string{"first", "second"} {
+		if err := s.Send(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const before = 100_000
+	s.mu.Lock()
+	s.context = before // as a provider counted a long second turn
+	s.mu.Unlock()
+	if _, err := undo(s); err != nil {
+		t.Fatal(err)
+	}
+	if after := s.ContextUsed(); after == 0 || after >= before {
+		t.Errorf("%d tokens before, %d after", before, after)
+	}
+}
+
 // D3: the marks are saved, and a session of an older version gets them.
 func TestUndoAfterAResume(t *testing.T) {
 	for _, marked := range []bool{true, false} {

@@ -128,6 +128,9 @@ func (s *Session) change(f func(*Session) (*Undone, error)) (*Undone, error) {
 	}
 	u, err := f(s)
 	if err == nil {
+		s.mu.Lock()
+		s.context = 0 // what the provider counted was for other messages
+		s.mu.Unlock()
 		s.save()
 	}
 	return u, err
