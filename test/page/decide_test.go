@@ -110,6 +110,36 @@ func TestAllowSimilar(t *testing.T) {
 	p.until(`[...document.querySelectorAll('.card .pairs dd')].some((e) => e.innerText === '7')`)
 }
 
+// What is sent while a turn runs waits in sight, also after a reload, and can be
+// taken back into the input; the model gets it. A turn is undone and redone.
+func TestQueueUndoAndRedo(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	p := open(t, h.address(), desk)
+	p.chatUntilAsked("add 20 and 22")
+	p.say("add 1 and 3")
+	const queued = `document.querySelector('.queued')?.innerText.includes('add 1 and 3')`
+	p.until(queued)
+	p.accessible(axe(t), "a queued message", desk)
+	p.until(`(() => { document.querySelector('.queued button').click(); return true; })()`)
+	p.until(`document.querySelector('.queued').hidden && document.querySelector('.compose-row textarea').value === 'add 1 and 3'`)
+	p.press("\r")
+	p.until(queued)
+	p.must(chromedp.Do(p.ctx, chromedp.Reload()))
+	p.until(queued)
+	p.clickText("Allow for this session")
+	p.until(`document.querySelector('.queued').hidden`)
+	p.until(sendIsShown)
+	if got := p.session(); !strings.Contains(got, "add 1 and 3") {
+		t.Errorf("the model does not get the message: %s", got)
+	}
+	p.clickText("Undo")
+	p.sees("The last turn was removed.")
+	p.clickText("Redo")
+	p.sees("The turn is back.")
+	p.until(`document.querySelector('.chat-log').innerText.includes('add 20 and 22')`)
+}
+
 // A broken is a model whose first answer is cut off.
 type broken struct{ asked *atomic.Int32 }
 

@@ -45,13 +45,15 @@ class Chat {
     this.drawer = h('div', { class: 'side-panel', hidden: true });
     this.wrong = alertLine();
     this.elsewhere = h('div', { class: 'actions', hidden: true }, button('Take over', { title: 'Continue here; the other process continues in a copy', onclick: () => this.takeOver() }), button('Continue in a copy', { onclick: () => this.copy() }, 'copy'));
+    this.waiting = h('ul', { class: 'queued', 'aria-label': 'Queued messages', hidden: true });
+    this.redo = button('Redo', { class: 'small', hidden: true, title: 'Bring back the turn that was removed', onclick: () => this.bringBack() }, 'to');
     this.undo = button('Undo', { class: 'small', title: 'Remove the last turn from the conversation', onclick: () => this.takeBack() }, 'from');
     this.el = h('div', { class: 'split chatbox' },
       h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
-        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
+        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, this.redo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
         h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, h('h2', { class: 'unseen' }, 'Conversation'), this.log, this.asks),
-        h('div', { class: 'composer' }, this.wrong, this.elsewhere, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
+        h('div', { class: 'composer' }, this.wrong, this.elsewhere, this.waiting, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
       this.drawer);
     this.box = this.log.parentElement;
     this.bottom = true;
@@ -76,6 +78,8 @@ class Chat {
     this.refused();
     showsInline(id);
     this.messages = [];
+    this.redo.hidden = true;
+    this.drawQueue([]);
     this.drawList();
     this.summary = null;
     if (id) {
@@ -103,6 +107,7 @@ class Chat {
     if (this.id !== id || this.asking !== asked) return false;
     this.summary = got.session;
     this.views = got.views ?? {};
+    this.drawQueue(got.queue ?? []);
     this.messages = (got.messages ?? []).slice(0, got.turn ? got.turn.before : undefined);
     if (!got.turn) this.settle(id);
     if (!got.turn && this.tail?.id !== id) this.tail = { id, list: [...(got.notices ?? []), got.problem && { kind: 'error', text: got.problem }, got.stop && { kind: 'done', stop: got.stop }].filter(Boolean) };
@@ -175,6 +180,7 @@ class Chat {
         announce('Queued. The model gets it after this step.');
         return;
       }
+      this.redo.hidden = true;
       if (!this.id) {
         const made = await api.post('sessions');
         this.id = made.id;
@@ -214,17 +220,52 @@ class Chat {
     } catch (e) { this.refused(e); }
   }
 
+  // drawQueue shows the messages that wait for the running step. Editing one takes
+  // it out of the queue.
+  drawQueue(all) {
+    this.waiting.hidden = !all.length;
+    fill(this.waiting, all.map((q) => h('li', null, icon('pause'), h('span', { class: 'grow1' }, q.typed, q.problem && problem(q.problem)), button('Edit', { class: 'small', title: 'Take the message back into the input', onclick: () => this.unqueue(q) }))));
+  }
+
+  async unqueue(q) {
+    try {
+      await api.post(`sessions/${encodeURIComponent(this.id)}/unqueue`, { id: q.id });
+      this.input.value = this.input.value.trim() ? q.typed + '\n' + this.input.value : q.typed;
+      this.input.focus();
+    } catch (e) { this.refused(e); }
+  }
+
   // takeBack removes the last turn and puts its text into the input.
-  async takeBack() {
+  takeBack() {
+    return this.change('undo', (was) => {
+      if (!this.input.value.trim()) this.input.value = was.text;
+      this.redo.hidden = false;
+      return 'The last turn was removed.';
+    });
+  }
+
+  bringBack() {
+    return this.change('redo', (was) => {
+      if (this.input.value === was.text) this.input.value = '';
+      return 'The turn is back. Its calls were not made again.';
+    });
+  }
+
+  // change undoes or redoes a turn, and says what its calls have changed.
+  async change(how, done) {
     const id = this.id;
     this.refused();
     try {
-      const { text } = await api.post(`sessions/${encodeURIComponent(id)}/undo`);
+      const was = await api.post(`sessions/${encodeURIComponent(id)}/${how}`);
       kept.delete(id); // its last calls are gone
       if (this.id !== id) return;
-      if (!this.input.value.trim()) this.input.value = text;
+      this.redo.hidden = true;
+      const list = [{ kind: 'notice', text: done(was) }];
+      const made = (was.calls ?? []).map((c) => `${c.server}/${c.tool}${c.about ? ` (${c.about})` : ''}${c.outcome ? `, ${c.outcome}` : ''}`);
+      if (was.unknown) made.push(`${was.unknown} calls of an older version`);
+      if (how === 'undo' && made.length) list.push({ kind: 'notice', text: 'What these calls changed stays: ' + made.join('; ') + '.' });
       if (!await this.fetch(id)) return;
-      this.tail = { id, list: [{ kind: 'notice', text: 'The last turn was removed. Changes that its tool calls made stay.' }] };
+      this.tail = { id, list };
       this.draw();
       this.refreshList();
       this.input.focus();
@@ -236,7 +277,8 @@ class Chat {
     for (const e of list) {
       if (!e || e.session !== this.id) { if (e?.kind === 'done') this.refreshList(); continue; }
       if (e.kind === 'done') over = true;
-      if (e.kind === 'turn') this.refreshList();
+      if (e.kind === 'queue') { this.drawQueue(e.queue ?? []); continue; }
+      if (e.kind === 'turn') { this.redo.hidden = true; this.refreshList(); }
       if (e.seq <= this.drawn) continue;
       if (e.kind === 'text' && this.live) { this.live.more(e.text); continue; }
       this.stale = true;

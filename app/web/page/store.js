@@ -206,12 +206,13 @@ function forget(session) {
 }
 
 // retracted returns the events of a turn without the text and thinking of its
-// running step, which are after the last call: the model is asked again.
-const retracted = (all) => { const last = all.findLastIndex((e) => e.kind === 'tool' || e.kind === 'turn'); return all.filter((e, i) => i <= last || e.kind !== 'text' && e.kind !== 'thinking'); };
+// running step, which are after the last call or message: the model is asked again.
+const retracted = (all) => { const last = all.findLastIndex((e) => e.kind === 'tool' || e.kind === 'turn' || e.kind === 'message'); return all.filter((e, i) => i <= last || e.kind !== 'text' && e.kind !== 'thinking'); };
 
 const host = {
   turn: (e) => { if (!(e.seq <= known.get(e.session))) turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
   message: turn,
+  queue: (e) => emit('chat', e),
   text: turn,
   thinking: turn,
   error: turn,
