@@ -208,8 +208,8 @@ func (c *terminal) rest() {
 			c.t.Errorf("man cannot show the page: %v\n%s", err, page)
 		}
 	}
-	// Hosts have tests of their own.
-	for _, other := range []string{"chat", "run", "up", "models", "audit", "gateway", "inspect"} {
+	// Hosts and upgrades have tests of their own.
+	for _, other := range []string{"chat", "run", "up", "models", "audit", "gateway", "inspect", "upgrade"} {
 		c.ran[other] = true
 	}
 	for line := range strings.Lines(c.run(0, "", []string{"__complete", ""})) {

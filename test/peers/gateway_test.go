@@ -3,6 +3,7 @@ package peers
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -46,7 +47,8 @@ func (p peer) entry(t *testing.T) map[string]any {
 func TestPeersThroughGateway(t *testing.T) {
 	failed := map[string]any{"unknown-tool": map[string]any{"isError": true}}
 	// What mcp-go logs after the response belongs to no call any more, so the
-	// gateway cannot know whose it is.
+	// gateway cannot know whose it is. The first TypeScript SDK logs on another
+	// connection than that of the response, which may be read first.
 	late := map[string]any{"log": ruling(func(value any) error {
 		rest := []any{"one", "two", "three"}
 		lines, _ := value.([]any)
@@ -59,6 +61,8 @@ func TestPeersThroughGateway(t *testing.T) {
 		}
 		return nil
 	})}
+	beside := maps.Clone(failed)
+	maps.Copy(beside, late)
 	clients := []struct {
 		peer     peer
 		revision mcp.Revision
@@ -76,7 +80,7 @@ func TestPeersThroughGateway(t *testing.T) {
 	}{
 		{peer{name: "gosdkserver"}, false, nil},
 		{peer{name: "mcpgoserver"}, false, late},
-		{peer{name: "ts1-server.mjs"}, true, failed},
+		{peer{name: "ts1-server.mjs"}, true, beside},
 		{peer{name: "ts1-server.mjs"}, false, failed},
 		{peer{name: "ts2-server.mjs"}, true, nil},
 	}
