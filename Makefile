@@ -7,7 +7,7 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
+.PHONY: help test beside-peers beside-servers $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -16,12 +16,15 @@ help: ## list the targets
 # tests of the commands, which are in three parts, so they run side by side with
 # the browser.
 test: lint servers npm ## everything that proves us
-	@$(MAKE) --no-print-directory -j5 race-packages beside page $(COMMANDS)
+	@$(MAKE) --no-print-directory -j5 race-packages beside-peers page beside-servers $(COMMANDS)
 	@$(MAKE) --no-print-directory bench-check
 	@echo "== $$(date +%T) make test: all green"
 
-beside: ## the stages of make test beside the race detector
-	@$(MAKE) --no-print-directory -j1 stress flood models peers host login api collector cluster stores faults release-test conformance
+beside-peers: ## the first half of the stages of make test beside the race detector
+	@$(MAKE) --no-print-directory -j1 stress flood models peers host
+
+beside-servers: ## the second half
+	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults release-test conformance
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
