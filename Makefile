@@ -7,7 +7,7 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside-peers beside-servers $(COMMANDS) race-packages lint vet servers npm race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
+.PHONY: help test beside-peers beside-servers $(COMMANDS) race-packages lint vet servers npm browsers race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -15,7 +15,7 @@ help: ## list the targets
 # The race detector and the stages with other programs wait much, most of all the
 # tests of the commands, which are in three parts, so they run side by side with
 # the browser.
-test: lint servers npm ## everything that proves us
+test: lint servers npm browsers ## everything that proves us
 	@$(MAKE) --no-print-directory -j5 race-packages beside-peers page beside-servers $(COMMANDS)
 	@$(MAKE) --no-print-directory bench-check
 	@echo "== $$(date +%T) make test: all green"
@@ -59,6 +59,10 @@ servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, Redis, tmu
 
 npm: ## other people's servers, into test/peers/*/node_modules
 	@./test/peers/install.sh
+
+# One after the other, before stages that need the same package begin together.
+browsers: ## the browsers and npm packages of login, page, api and models
+	@for stage in login page api models; do ./test/$$stage/install.sh || exit 1; done
 
 race: race-packages $(COMMANDS) ## the tests, under the race detector
 
