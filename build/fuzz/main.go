@@ -3,6 +3,7 @@
 //
 //	go run ./build/fuzz -time 20s
 //	go run ./build/fuzz -time 5m -record docs/reliability.md
+//	go run ./build/fuzz -time 1m -record docs/reliability.md -goal 100000
 package main
 
 import (
