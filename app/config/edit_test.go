@@ -178,18 +178,18 @@ func FuzzEdit(f *testing.F) {
 	for _, s := range []string{`{}`, "{\n\t\"mcpServers\": {\n\t\t\"a\": {}, // x\n\t},\n}", `{"servers":{"a":{},"b":{}},"inputs":[]}`, "\ufeff{ /* */ }\r\n", "// x\n", "", " ", "//", "\f"} {
 		f.Add(s)
 	}
+	file := filepath.Join(f.TempDir(), "f.json")
 	f.Fuzz(func(t *testing.T, text string) {
-		file := filepath.Join(t.TempDir(), "f.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before, err := open(file)
+		before, err := read(file, []byte(text))
 		if err != nil {
 			return
 		}
 		was, err := readServers(before, Source{})
 		if err != nil {
 			return
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 		in := []Input{{ID: "new-input"}}
 		if err := Add(file, "brand-new", Entry{Command: "${input:new-input}", Inputs: in}); err != nil {
