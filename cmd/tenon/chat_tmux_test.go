@@ -283,7 +283,7 @@ func TestConversationInATerminal(t *testing.T) {
 {"usage":{"input":4000,"output":200,"cost":0.0123}}
 {"done":""}
 `,
-		"edit": "#!/bin/sh\nprintf ' from the editor\\n' >> \"$1\"\n",
+		"edit": "#!/bin/sh\n[ -t 1 ] || exit 1\nprintf ' from the editor\\n' >> \"$1\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
