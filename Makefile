@@ -197,9 +197,9 @@ conformance: ## the official conformance suite against one process at one endpoi
 	@echo "== $$(date +%T) official conformance suite (it goes to .cache/conformance)"
 	@./internal/conformance/run.sh
 
-captures: ## the terminal captures in docs/cli.md and docs/host.md, from the real commands
+captures: ## the terminal captures in docs/cli.md, docs/host.md and docs/models.md, from the real commands
 	@./docs/captures.sh
-	@$(GO) test ./cmd/tenon -run TestChatInATerminal -captures -count=1
+	@$(GO) test ./cmd/tenon -run 'Test(Chat|Models)InATerminal' -captures -count=1
 
 build: ## bin/tenon with its version stamped in
 	@mkdir -p bin

@@ -21,7 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-var captures = flag.Bool("captures", false, "write what the terminal shows into docs/host.md")
+var captures = flag.Bool("captures", false, "write what the terminal shows into docs/host.md and docs/models.md")
 
 // A terminal is a real one: tmux with a screen of 80 columns and 24 lines.
 type terminal struct {
@@ -264,7 +264,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("> y")
 	v.keys("C-c", "C-c")
 	v.until("left with 0")
-	documented(t, shown)
+	documented(t, "host.md", shown)
 }
 
 // What the user does with a conversation: copy, edit, export, clear, resume.
@@ -336,12 +336,12 @@ var volatile = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?|\d+(\.\d+)? ?(µs|ms|s
 // spinner, and the rule, which is shorter by that.
 var waited = regexp.MustCompile(`( │| ·) \d+(:\d\d)? (s|min)\b|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|─+`)
 
-// documented checks that docs/host.md shows what the terminal shows, or has it
+// documented checks that a page of docs shows what the terminal shows, or has it
 // do so. Of the wire only that there is a capture: which messages stand beside
 // each other there is a matter of chance.
-func documented(t *testing.T, shown map[string]string) {
+func documented(t *testing.T, page string, shown map[string]string) {
 	t.Helper()
-	file := filepath.Join("..", "..", "docs", "host.md")
+	file := filepath.Join("..", "..", "docs", page)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func documented(t *testing.T, shown map[string]string) {
 		_, rest, found := strings.Cut(text, head)
 		old, _, ended := strings.Cut(rest, "\n```\n")
 		if !found || !ended {
-			t.Errorf("docs/host.md has no place for the capture %s", name)
+			t.Errorf("docs/%s has no place for the capture %s", page, name)
 			continue
 		}
 		now = squeezed(now)
@@ -363,7 +363,7 @@ func documented(t *testing.T, shown map[string]string) {
 		if strip := func(s string) string {
 			return strings.Join(strings.Fields(volatile.ReplaceAllString(waited.ReplaceAllString(s, ""), "0")), " ")
 		}; name != "wire" && strip(old) != strip(now) {
-			t.Errorf("docs/host.md shows another %s (make captures writes it anew):\n%s\nnow\n%s", name, old, now)
+			t.Errorf("docs/%s shows another %s (make captures writes it anew):\n%s\nnow\n%s", page, name, old, now)
 		}
 	}
 	if *captures {

@@ -235,3 +235,31 @@ func TestResumeListsByFolder(t *testing.T) {
 	v.keys("C-d")
 	v.until("left with 0")
 }
+
+// /model lists what can be used first, then the providers that cannot, and why; a
+// part of a name filters. What it shows is in docs/models.md.
+func TestModelsInATerminal(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tenon.json"), `{"model": "work/gpt-5.4", "providers": {"work": {
+		"wire": "openai-responses", "dialect": "azure", "baseURL": "https://acme.openai.azure.com/openai/v1",
+		"key": "${env:AZURE_OPENAI_API_KEY}", "keyHeader": "api-key",
+		"models": [{"name": "gpt-5.4", "context": 272000, "efforts": ["low", "medium", "high"], "prices": {"input": 1.25, "output": 10}}, {"name": "gpt-5.4-mini", "efforts": []}]
+	}}}`)
+	env := []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + dir, "HOME=" + dir, "AZURE_OPENAI_API_KEY=secret-key-0123456789", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere"}
+	for _, name := range []string{"ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE", "OPENROUTER", "MISTRAL", "GROQ", "DEEPSEEK", "XAI"} {
+		env = append(env, name+"_API_KEY=")
+	}
+	v := openTerminal(t, dir, env, own, "chat", "-s", "builtin:calc")
+	v.until("1 server")
+	v.sends("/model")
+	shown := v.until("── Models", "current · 272k · $1.25/10 · thinks · ${env:AZURE_OPENAI_API_KEY}", "work/gpt-5.4-mini", "anthropic  no API key", "xai  no API key", "ollama  ", "lmstudio  ", "llamacpp  ", "vllm  ")
+	v.types("mini")
+	v.untilWithout("anthropic", "work/gpt-5.4-mini")
+	v.keys("Enter")
+	v.until("work/gpt-5.4-mini │ 1 server")
+	documented(t, "models.md", map[string]string{"models": shown})
+}
