@@ -106,7 +106,7 @@ func (s *screen) takeBack() {
 
 // escape stops the running step. If nothing runs, it clears the line when it is
 // pressed twice; Up brings the line back.
-func (s *screen) escape() tea.Cmd {
+func (s *screen) escape() {
 	switch {
 	case s.t.busy():
 		if !s.t.now().StopStep() {
@@ -122,13 +122,9 @@ func (s *screen) escape() tea.Cmd {
 		s.hint = "cleared; Up brings it back"
 	default:
 		s.clearing = s.now()
-		return s.passing(clearHint)
+		s.hint = "Esc again clears the line"
 	}
-	return nil
 }
-
-// clearHint is shown as long as another Esc clears the line.
-const clearHint = "Esc again clears the line"
 
 // queueView returns the messages that wait, above the input.
 func (s *screen) queueView() []string {

@@ -24,9 +24,7 @@ type followUp struct {
 }
 
 func (c *compiler) followUp(path string, s *spec.Then, reads bool) followUp {
-	out := followUp{c.step(path, &s.Request, nil, nil, nil, nil, reads), c.query(path+".when", s.When)}
-	out.follows = true
-	return out
+	return followUp{c.step(path, &s.Request, nil, nil, nil, nil, reads), c.query(path+".when", s.When)}
 }
 
 // sendKeyed sends the main request of a tool with its idempotency key.
@@ -87,14 +85,10 @@ func (c *compiler) poll(path string, s *spec.Task) *poll {
 }
 
 // wait polls until the work is done and returns the answer with the result.
-func (v *service) wait(ctx context.Context, c *mcp.Call, t *tool, sc *scope, a *answer) (*answer, error) {
-	p, main := t.task, t.main
+func (v *service) wait(ctx context.Context, c *mcp.Call, p *poll, main *step, sc *scope, a *answer) (*answer, error) {
 	yes, err := p.when.True(ctx, a.body, &sc.vars)
-	if err != nil {
-		return nil, t.acted(v.unexpected(err))
-	}
-	if !yes {
-		return a, nil
+	if err != nil || !yes {
+		return a, err
 	}
 	link := a.header.Get("Location")
 	if p.url != nil {
@@ -107,7 +101,7 @@ func (v *service) wait(ctx context.Context, c *mcp.Call, t *tool, sc *scope, a *
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("%s: the work was not done within %s; it may still go on", v.title, p.timeout))
 	defer cancel()
-	get := &step{request: &request{method: http.MethodGet}, faults: main.faults, retry: main.retry, timeout: main.timeout, follows: true}
+	get := &step{request: &request{method: http.MethodGet}, faults: main.faults, retry: main.retry, timeout: main.timeout}
 	get.retry.Safe = true
 	if p.result == nil {
 		get.as = p.as
@@ -118,28 +112,18 @@ func (v *service) wait(ctx context.Context, c *mcp.Call, t *tool, sc *scope, a *
 		}
 		now, err := v.getURL(ctx, c, get, sc, a, link)
 		if err != nil {
-			return nil, t.started(err)
+			return nil, err
 		}
 		ended, err := p.ended(ctx, v, sc, now)
 		if err != nil {
 			return nil, err
 		}
 		if ended {
-			res, err := v.fetchResult(ctx, c, p, get, sc, now)
-			return res, t.started(err)
+			return v.fetchResult(ctx, c, p, get, sc, now)
 		}
 		p.report(ctx, c, v, sc, now)
 		from = now
 	}
-}
-
-// started adds to an error of a request about work that goes on or is done: the model
-// must not start it a second time.
-func (t *tool) started(err error) error {
-	if err == nil || t.readOnly || passes(err) {
-		return err
-	}
-	return fmt.Errorf("the work was started, but asking for its result failed: %w. Do not start it again", err)
 }
 
 // pause returns the time until the next request.
@@ -251,7 +235,7 @@ func (e *engine) callBatch(ctx context.Context, c *mcp.Call, v *service, t *tool
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			value, err := e.oneOfBatch(ctx, c, v, t, sc.with(t.batch.As, item), i)
+			value, err := e.oneOfBatch(ctx, c, v, t, sc.with(t.batch.As, item))
 			row := map[string]any{t.batch.As: item, "result": value}
 			if err != nil {
 				delete(row, "result")
@@ -272,9 +256,9 @@ func (e *engine) callBatch(ctx context.Context, c *mcp.Call, v *service, t *tool
 }
 
 // oneOfBatch sends the request of one item and shapes its answer.
-func (e *engine) oneOfBatch(ctx context.Context, c *mcp.Call, v *service, t *tool, sc *scope, i int) (any, error) {
-	if err := t.key.ofItem(ctx, sc, i); err != nil {
-		return nil, err
+func (e *engine) oneOfBatch(ctx context.Context, c *mcp.Call, v *service, t *tool, sc *scope) (any, error) {
+	if sc.vars.Key != "" {
+		sc.vars.Key = digest(sc.vars.Key, expr.Text(sc.vars.Item))
 	}
 	if err := e.readFiles(ctx, c, v, t, sc); err != nil {
 		return nil, err

@@ -24,10 +24,6 @@ func TestMain(m *testing.M) {
 		serveSampler()
 		return
 	}
-	if word := os.Getenv(waiterVar); word != "" {
-		serveWaiter(word)
-		return
-	}
 	leaktest.Main(m)
 }
 
