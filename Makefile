@@ -24,7 +24,7 @@ beside-peers: ## the first half of the stages of make test beside the race detec
 	@$(MAKE) --no-print-directory -j1 stress flood models peers host
 
 beside-servers: ## the second half
-	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults release-test conformance FAULTS=-short
+	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults release-test conformance
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
@@ -93,7 +93,7 @@ cluster-demo: servers build ## three gateways behind nginx with Redis, under loa
 
 faults: ## peers with faults between them: what the caller sees, and that nothing is left
 	@echo "== $$(date +%T) faults"
-	@$(GO) test -count=1 -timeout 20m $(FAULTS) ./test/faults
+	@$(GO) test -count=1 -timeout 10m ./test/faults
 
 stores: servers ## every store, with each call of the system that changes a file failing once, and killed once at each
 	@echo "== $$(date +%T) stores"
@@ -197,9 +197,9 @@ conformance: ## the official conformance suite against one process at one endpoi
 	@echo "== $$(date +%T) official conformance suite (it goes to .cache/conformance)"
 	@./internal/conformance/run.sh
 
-captures: ## the terminal captures in docs/cli.md and docs/host.md, from the real commands
+captures: ## the terminal captures in docs/cli.md, docs/host.md and docs/models.md, from the real commands
 	@./docs/captures.sh
-	@$(GO) test ./cmd/tenon -run TestChatInATerminal -captures -count=1
+	@$(GO) test ./cmd/tenon -run 'Test(Chat|Models)InATerminal' -captures -count=1
 
 build: ## bin/tenon with its version stamped in
 	@mkdir -p bin

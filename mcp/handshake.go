@@ -211,7 +211,7 @@ func decodePlain(data []byte, v any) bool {
 }
 
 func decodeZero[T any](data []byte, v *T, read func([]byte) bool) bool {
-	data = bytes.TrimSpace(data)
+	data = bytes.Trim(data, " \t\r\n")
 	if !rawjson.IsObject(data) || rawjson.Check(data) != nil || !reflect.ValueOf(v).Elem().IsZero() {
 		return false
 	}

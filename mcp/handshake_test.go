@@ -27,6 +27,7 @@ var handshakes = []string{
 	`{"uri":"a:b","name":"x","mimeType":"text/plain","size":3,"_meta":{}}`, `{"uriTemplate":"a:{b}","name":"x","description":"d"}`, `{"uri":"","name":"\u007f"}`,
 	`{"name":"x","arguments":[{"name":"a","required":true},{"name":"b","title":"B"}]}`, `{"name":"x","arguments":[]}`,
 	`{"capabilities":{"tools":{}},"instructions":"Say <hello> & \u0007\u2028"}`, `{"capabilities":[]}`, `{"instructions":3}`, `{"capabilities":{}} x`, `[]`, ``, `null`, "{\"name\":\"\xff\"}",
+	"{}\f", "\v{}", "{}\u0085", // found by FuzzHandshake: white space, but not of JSON
 }
 
 func sameAsLibrary(t *testing.T, data []byte) {

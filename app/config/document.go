@@ -134,8 +134,8 @@ func afterString(b []byte, i int) int {
 	return min(i+1, len(b))
 }
 
-// blankComment overwrites the comment at i with spaces and returns its end. It
-// leaves an unterminated comment for the syntax check.
+// blankComment overwrites the comment at i with spaces, including line breaks in it,
+// and returns its end. It leaves an unterminated comment for the syntax check.
 func blankComment(b []byte, i int) int {
 	end := len(b)
 	if b[i+1] == '*' {
@@ -148,7 +148,7 @@ func blankComment(b []byte, i int) int {
 		end = i + n
 	}
 	for ; i < end; i++ {
-		if b[i] != '\n' && b[i] != '\r' {
+		if b[i] != '\r' || i+1 < end { // the CR of a line break after the comment stays
 			b[i] = ' '
 		}
 	}

@@ -175,7 +175,7 @@ func insertMember(n node, name, value string) []byte {
 	members := n.members()
 	if len(members) == 0 {
 		body := line(outer + step)
-		if bytes.IndexByte(text[n.off:end], '\n') < 0 {
+		if bytes.IndexByte(n.doc.data[n.off:end], '\n') < 0 {
 			body += nl + outer // otherwise the closing brace is on its own line
 		}
 		return slices.Concat(text[:n.off+1], []byte(body), text[n.off+1:])
@@ -186,12 +186,12 @@ func insertMember(n node, name, value string) []byte {
 	if i := n.doc.trailingComma(at, end); i >= 0 {
 		at, comma = i+1, nil
 	}
-	if bytes.IndexByte(text[n.off:last.off], '\n') < 0 { // all on one line
+	if bytes.IndexByte(n.doc.data[n.off:last.off], '\n') < 0 { // all on one line
 		return slices.Concat(text[:at], comma, []byte(line(outer+step)+nl+outer), text[at:])
 	}
 	// The rest of the last member's line is a comment on it.
 	rest := text[at:end]
-	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+	if i := bytes.IndexByte(n.doc.data[at:end], '\n'); i >= 0 { // not one in a comment
 		rest = bytes.TrimRight(rest[:i], "\r")
 	}
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -220,7 +220,7 @@ func removeSpan(n node, all []span, i int) []byte {
 	if i+1 < len(all) {
 		to += bytes.IndexByte(n.doc.data[to:], ',') + 1
 		next := all[i+1].from
-		line := bytes.IndexByte(text[to:next], '\n')
+		line := bytes.IndexByte(n.doc.data[to:next], '\n')
 		start := bytes.LastIndexByte(text[:from], '\n') + 1
 		switch {
 		case line < 0:
@@ -238,7 +238,7 @@ func removeSpan(n node, all []span, i int) []byte {
 		comma = prev + bytes.IndexByte(n.doc.data[prev:], ',')
 		keep = comma + 1
 	}
-	if line := bytes.LastIndexByte(text[keep:from], '\n'); line >= 0 {
+	if line := bytes.LastIndexByte(n.doc.data[keep:from], '\n'); line >= 0 {
 		from = keep + len(bytes.TrimSuffix(text[keep:keep+line], []byte("\r")))
 	}
 	if trailing := n.doc.trailingComma(to, n.off+len(n.raw)); trailing >= 0 {

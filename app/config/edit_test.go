@@ -172,24 +172,54 @@ func TestAddAtOnce(t *testing.T) {
 	}
 }
 
+// Found by FuzzEdit: a server was added inside a comment of several lines, where nobody
+// reads it.
+func TestCommentsOfSeveralLinesStayWhole(t *testing.T) {
+	for _, text := range []string{
+		"{ /*\n*/ }", "{\n  \"a\": 1 /* x\r\ny */\n}\n", "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}, /* one\n two */\n    \"b\": {\"command\": \"y\"} /*\n three */\n  }\n}\n",
+		"{\"mcpServers\": {/*\n*/ \"a\": {\"command\": \"x\"} /*\n*/ , /*\n*/ \"b\": {\"command\": \"y\"} /*\n*/ , /*\n*/ }}",
+	} {
+		file := filepath.Join(t.TempDir(), "f.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := Add(file, "new", Entry{Command: "z"}); err != nil {
+			t.Errorf("add to %q: %v", text, err)
+		}
+		for _, name := range []string{"new", "a", "b"} {
+			if name != "new" && !strings.Contains(text, `"mcpServers"`) {
+				continue
+			}
+			before := readFile(t, file)
+			if err := Remove(file, name); err != nil {
+				t.Errorf("remove %s from %q: %v", name, before, err)
+			}
+		}
+		after := readFile(t, file)
+		if strings.Count(after, "/*") != strings.Count(after, "*/") || strings.Contains(after, "command") {
+			t.Errorf("%q became %q", text, after)
+		}
+	}
+}
+
 // Whatever is in a file, what Add and Remove write can be read, and both
 // together change nothing that is read.
 func FuzzEdit(f *testing.F) {
 	for _, s := range []string{`{}`, "{\n\t\"mcpServers\": {\n\t\t\"a\": {}, // x\n\t},\n}", `{"servers":{"a":{},"b":{}},"inputs":[]}`, "\ufeff{ /* */ }\r\n", "// x\n", "", " ", "//", "\f"} {
 		f.Add(s)
 	}
+	file := filepath.Join(f.TempDir(), "f.json")
 	f.Fuzz(func(t *testing.T, text string) {
-		file := filepath.Join(t.TempDir(), "f.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		before, err := open(file)
+		before, err := read(file, []byte(text))
 		if err != nil {
 			return
 		}
 		was, err := readServers(before, Source{})
 		if err != nil {
 			return
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 		in := []Input{{ID: "new-input"}}
 		if err := Add(file, "brand-new", Entry{Command: "${input:new-input}", Inputs: in}); err != nil {

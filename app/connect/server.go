@@ -265,7 +265,7 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	began := time.Now()
 	r, err := l.Serve(ctx, c)
 	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {
-		err = closed.Cause // of one connection: another one follows
+		err = &LostError{Server: s.entry.Name, Cause: closed.Cause} // of one connection: another one follows
 	}
 	if wants := needsUser(err); wants != nil {
 		err = wants

@@ -203,8 +203,19 @@ func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.Too
 		text = fmt.Sprintf("The server did not accept the call: %s. Check the name and the arguments against the schema, then try again.", why)
 	} else if _, silent := errors.AsType[*client.TimeoutError](err); silent {
 		text = fmt.Sprintf("%s. Whether it has done something is not known: check before you try again.", why)
+	} else if mayHaveRun(err) {
+		text = fmt.Sprintf("The call did not come to a result.%s The reason: %s", effectUnknown, why)
 	}
 	return s.failCall(call, CallFailed, why, text)
+}
+
+// mayHaveRun reports whether the connection was lost after the call was sent.
+func mayHaveRun(err error) bool {
+	lost, ok := errors.AsType[interface {
+		error
+		MayHaveRun() bool
+	}](err)
+	return ok && lost.MayHaveRun()
 }
 
 func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.CallToolResult) llm.ToolResult {

@@ -55,12 +55,13 @@ func (t *turn) oneStep(ctx context.Context, tries *attempts) (over bool, stop st
 	}
 	a, err := t.request(ctx, cat, !tries.withoutMedia)
 	if err != nil {
-		again, failed := t.recover(ctx, tries, a, err)
+		again, failed := t.recover(ctx, tries, &a, err)
 		if failed != nil {
 			err = failed
 		} else if again {
 			return false, "", nil
 		}
+		t.restore(tries, &a)
 		stop, err = t.failed(ctx, a, err)
 		return true, stop, err
 	}
@@ -113,6 +114,7 @@ type attempts struct {
 	compactions  int
 	cuts         int
 	withoutMedia bool
+	cut          string // what arrived of the last answer that was retracted
 }
 
 // maxCompactions bounds the compactions for one request: older results are cut,
@@ -123,7 +125,7 @@ const maxCompactions = 3
 const maxCuts = 2
 
 // recover decides whether a request that failed is sent again, and prepares that.
-func (t *turn) recover(ctx context.Context, tries *attempts, a answered, err error) (again bool, failed error) {
+func (t *turn) recover(ctx context.Context, tries *attempts, a *answered, err error) (again bool, failed error) {
 	switch {
 	case llm.KindOf(err) == llm.ErrContextLength && tries.compactions < maxCompactions:
 		tries.compactions++
@@ -137,10 +139,23 @@ func (t *turn) recover(ctx context.Context, tries *attempts, a answered, err err
 		return true, nil
 	case a.begun && tries.cuts < maxCuts && temporary(ctx, err):
 		tries.cuts++
-		t.retract(a, err, tries.cuts)
+		t.retract(*a, err, tries.cuts)
+		a.retracted, tries.cut = true, a.text
 		return pause(ctx, err, tries.cuts), nil
 	}
 	return false, nil
+}
+
+// restore brings back what arrived of an answer that was cut off, if the model was
+// to be asked again and has not answered.
+func (t *turn) restore(tries *attempts, a *answered) {
+	if a.text == "" {
+		a.text, a.retracted = tries.cut, true
+	}
+	if a.retracted && a.text != "" {
+		t.answer, t.last = a.text, a.text
+		t.session.host.emit(Event{Kind: EventText, Session: t.session.ID, Text: a.text})
+	}
 }
 
 // failed ends the turn because of a failed request. A partial answer stays in the
@@ -213,6 +228,8 @@ type answered struct {
 	stop    llm.StopReason
 	text    string // as it was streamed
 	begun   bool   // some of it arrived
+
+	retracted bool // the text does not count, since the model is asked again
 }
 
 // request sends one request and emits the answer as it streams in.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -110,6 +111,48 @@ func TestCutAnswersAreAskedForAgain(t *testing.T) {
 	m.answers, m.err = [][]llm.Event{{text("a")}, {done("no")}}, &llm.Error{Kind: llm.ErrQuota}
 	if err := s.Send(t.Context(), "x"); llm.KindOf(err) != llm.ErrQuota {
 		t.Errorf("without credit: %v", err)
+	}
+}
+
+// What arrived of an answer that was cut off comes back if the model is asked again
+// and cannot be reached, or the user stops the wait: on the screen and in the
+// conversation.
+func TestCutAnswerComesBackIfAskingAgainFails(t *testing.T) {
+	lost := &llm.Error{Kind: llm.ErrNetwork}
+	for name, stopped := range map[string]bool{"not reached": false, "stopped": true} {
+		b := newBench(t, nil)
+		m := &streaming{answers: [][]llm.Event{{text("Half")}, {}}, err: lost}
+		if stopped {
+			m.err = &llm.Error{Kind: llm.ErrOverloaded, RetryAfter: time.Minute}
+		}
+		b.host.SetModel(m)
+		s := b.host.NewSession()
+		ended := make(chan error)
+		go func() { ended <- s.Send(t.Context(), "hi") }()
+		if stopped {
+			b.until(EventStep, func(e Event) bool { return e.Step.State == StepRetrying })
+			s.Stop()
+		}
+		if err := <-ended; err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if got := s.Messages(); len(got) != 2 || got[1].Text() != "Half" || got[1].Stopped != stopped {
+			t.Errorf("%s: the conversation is %+v", name, got)
+		}
+		var shown string
+		b.mu.Lock()
+		for _, e := range b.events {
+			switch e.Kind {
+			case EventText:
+				shown += e.Text
+			case EventRetract:
+				shown = ""
+			}
+		}
+		b.mu.Unlock()
+		if shown != "Half" {
+			t.Errorf("%s: the screen shows %q", name, shown)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -206,10 +207,14 @@ func (t *talk) eachOffer(ctx context.Context, found func([]listItem)) {
 	}
 }
 
-// sortModels puts the current model first, and after the others the providers that
-// cannot be used.
+// sortModels puts the current model first, then the others by provider, and then the
+// providers that cannot be used.
 func sortModels(items []listItem) {
-	slices.SortStableFunc(items, func(x, y listItem) int { return x.rank - y.rank })
+	slices.SortStableFunc(items, func(x, y listItem) int {
+		a, _, _ := strings.Cut(x.text, "/")
+		b, _, _ := strings.Cut(y.text, "/")
+		return cmp.Or(x.rank-y.rank, strings.Compare(a, b))
+	})
 }
 
 // modelLabel returns a model's name and its warning.

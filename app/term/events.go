@@ -65,9 +65,7 @@ func (s *screen) event(e host.Event) tea.Cmd {
 		s.add(userMessage{e.Text})
 	case host.EventStopped:
 		s.note("", stoppedNote)
-		if s.hint == stoppingHint {
-			s.hint = ""
-		}
+		s.stopped()
 	case host.EventPrompt:
 		s.add(promptSays{e.Server, e.Text})
 	case host.EventText:
@@ -98,7 +96,7 @@ func (s *screen) event(e host.Event) tea.Cmd {
 // stoppedNote marks what the user stopped.
 const stoppedNote = "Stopped"
 
-// stoppingHint is shown from Esc until the step has ended.
+// stoppingHint is shown from Esc or Ctrl-C until what runs has ended.
 const stoppingHint = "stopping"
 
 func from(server, text string) string {

@@ -88,15 +88,49 @@ func (s *screen) interrupt() tea.Cmd {
 	switch {
 	case s.t.busy():
 		s.t.stop()
-		s.hint = "stopping; Ctrl-C again quits"
+		return s.passing(stoppingHint + "; " + quitHint)
 	case s.input.text != "":
 		s.input.set("")
 		s.completed = completion{}
-		s.hint = "Ctrl-C again quits"
-	default:
-		s.hint = "Ctrl-C again quits"
 	}
-	return nil
+	return s.passing(quitHint)
+}
+
+// quitHint is shown as long as another Ctrl-C leaves the program.
+const quitHint = "Ctrl-C again quits"
+
+// A passedMsg says that the hint with a number is no longer true.
+type passedMsg int
+
+// passing shows a hint about a key that is to be pressed a second time, as long as
+// that counts.
+func (s *screen) passing(hint string) tea.Cmd {
+	s.hint = hint
+	s.hints++
+	n := passedMsg(s.hints)
+	return tea.Tick(doublePress, func(time.Time) tea.Msg { return n })
+}
+
+// passed removes a hint that is no longer true. What still stops is said as long
+// as it does.
+func (s *screen) passed(n passedMsg) {
+	switch {
+	case int(n) != s.hints: // there is another
+	case s.hint == stoppingHint+"; "+quitHint && s.turns > 0:
+		s.hint = stoppingHint
+	case strings.HasSuffix(s.hint, quitHint) || s.hint == clearHint:
+		s.hint = ""
+	}
+}
+
+// stopped removes the hint that something still stops.
+func (s *screen) stopped() {
+	switch s.hint {
+	case stoppingHint:
+		s.hint = ""
+	case stoppingHint + "; " + quitHint:
+		s.hint = quitHint
+	}
 }
 
 func (s *screen) scrollKey(stroke string) bool {
@@ -234,8 +268,7 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 	case stroke == "tab":
 		return s.complete()
 	case stroke == "esc":
-		s.escape()
-		return nil
+		return s.escape()
 	case stroke == "up" && s.input.text == "" && len(s.queue) > 0:
 		s.takeBack()
 		return nil

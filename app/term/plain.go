@@ -170,20 +170,22 @@ func (p *plain) sendQueue() {
 	}
 	for {
 		err := p.turn(func(ctx context.Context) error { _, err := now.SendQueued(ctx, nil); return err })
-		if n := len(now.Queued()); err != nil && n > 0 && p.typed {
-			p.say(fmt.Sprintf("%s still queued: an empty line sends, /queue lists.", count(n, "message is", "messages are")))
-		}
 		if err != nil || !now.NextQueued() {
 			return
 		}
 	}
 }
 
-// turn runs a turn. Lines that the user types meanwhile are queued.
+// turn runs a turn. Lines that the user types meanwhile are queued. After a turn
+// that failed, it says how many messages wait.
 func (p *plain) turn(f func(ctx context.Context) error) error {
 	p.turns = p.typed
-	defer func() { p.turns = false }()
-	return p.run(f)
+	err := p.run(f)
+	p.turns = false
+	if n := len(p.t.now().Queued()); err != nil && n > 0 && p.typed {
+		p.say(fmt.Sprintf("%s still queued: an empty line sends, /queue lists.", count(n, "message is", "messages are")))
+	}
+	return err
 }
 
 // command runs a command and writes its output.

@@ -34,6 +34,7 @@ func (s *screen) openEditor() tea.Cmd {
 		s.note("!", "Cannot open the editor: "+err.Error())
 		return nil
 	}
+	cmd.Stdout = s.t.o.Out // the terminal itself, not what bubbletea writes to
 	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{f.Name(), err} })
 }
 

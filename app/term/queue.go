@@ -106,7 +106,7 @@ func (s *screen) takeBack() {
 
 // escape stops the running step. If nothing runs, it clears the line when it is
 // pressed twice; Up brings the line back.
-func (s *screen) escape() {
+func (s *screen) escape() tea.Cmd {
 	switch {
 	case s.t.busy():
 		if !s.t.now().StopStep() {
@@ -122,9 +122,13 @@ func (s *screen) escape() {
 		s.hint = "cleared; Up brings it back"
 	default:
 		s.clearing = s.now()
-		s.hint = "Esc again clears the line"
+		return s.passing(clearHint)
 	}
+	return nil
 }
+
+// clearHint is shown as long as another Esc clears the line.
+const clearHint = "Esc again clears the line"
 
 // queueView returns the messages that wait, above the input.
 func (s *screen) queueView() []string {

@@ -56,6 +56,7 @@ type screen struct {
 	at      time.Time // of the event that is handled
 	leaving time.Time // the time of the first Ctrl-C
 	hint    string    // shown until the next key
+	hints   int       // how many hints were shown that pass; see [screen.passing]
 }
 
 // The messages to the screen.
@@ -146,6 +147,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		s.offers(m)
 	case modelsMsg:
 		return s, m.to.fill(m)
+	case passedMsg:
+		s.passed(m)
 	case tickMsg:
 		s.ticking = false
 		return s, s.tick()
@@ -250,7 +253,9 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 
 // done carries out what a command or a turn returned.
 func (s *screen) done(m doneMsg) tea.Cmd {
-	s.turns--
+	if s.turns--; s.turns == 0 {
+		s.stopped()
+	}
 	if m.turn {
 		return s.turnOver(m)
 	}

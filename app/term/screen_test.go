@@ -209,6 +209,11 @@ func TestCtrlCStopsTheTurnAndTwiceLeaves(t *testing.T) {
 	if d.s.leaving.IsZero() {
 		t.Fatal("the first Ctrl-C is forgotten")
 	}
+	d.until("it says no longer that it stops", func() bool { return !strings.Contains(d.view(), "stopping") })
+	d.until("it says no longer that Ctrl-C leaves", func() bool { return !strings.Contains(d.view(), "Ctrl-C again") })
+	d.press("esc")
+	d.press("ctrl+c")
+	d.shows("Ctrl-C again quits")
 	d.s.leaving = time.Now() // the machine may have taken longer than a person may take for the second
 	d.press("ctrl+c")
 	d.until("it leaves", func() bool { return d.quit })

@@ -10,6 +10,7 @@
 //	questions        what the user decides           question*.go
 //	panes            servers, wire, lists            pane*.go
 //	View             lines that fit, and a cursor    view.go
+//	drawn            shows them on the terminal      drawn.go, internal/draw
 //
 // The flow of input is:
 //
@@ -101,10 +102,6 @@ func (o *Options) fill() {
 	}
 }
 
-// pictures is how many pictures are drawn in a second at most: a token is on the
-// screen 4 ms after it has arrived on average.
-const pictures = 120
-
 // Run shows a workspace in a terminal until the user leaves or ctx ends. Then it
 // stops everything that runs.
 func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
@@ -112,7 +109,8 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := newScreen(ctx, w, o)
-	p := tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler(), tea.WithFPS(pictures))
+	d := newDrawn(s, o.Out)
+	p := tea.NewProgram(d, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(d.out.Writer()), tea.WithoutSignalHandler())
 	forwarded := make(chan struct{})
 	go func() { // ends with ctx
 		defer close(forwarded)
@@ -127,6 +125,7 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	stop() // ends what runs
 	<-forwarded
 	<-watched
+	d.out.Close()
 	s.t.wait()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -206,6 +207,94 @@ func TestUndo(t *testing.T) {
 	}
 	if r := s.do(request{method: "POST", path: "/api/v1/sessions/" + id + "/undo", body: `{}`}); r.status != http.StatusConflict || !strings.Contains(r.body, "nothing to undo") {
 		t.Errorf("once more: %d %s", r.status, r.body)
+	}
+}
+
+// Undo is refused while a turn runs, and while one was sent that has not begun: it
+// takes nothing back, and no message is lost. A turn that has ended delays it only.
+func TestUndoDuringATurn(t *testing.T) {
+	s := newSite(t, nil).enter()
+	id := s.converse("good morning")
+	one, err := s.work.Host.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := slowModel{make(chan struct{})}
+	s.work.Host.SetModel(m)
+	undo := request{method: "POST", path: "/api/v1/sessions/" + id + "/undo", body: `{}`}
+	refused := func(when string) {
+		t.Helper()
+		if r := s.do(undo); r.status != http.StatusConflict || !strings.Contains(r.body, "a turn is running") {
+			t.Errorf("%s: %d %s", when, r.status, r.body)
+		}
+	}
+	begin, end := make(chan struct{}), make(chan struct{})
+	s.web.beginTurn(one, func() error {
+		<-begin
+		err := one.Send(t.Context(), "and now")
+		<-end
+		return err
+	})
+	refused("before it begins")
+	close(begin)
+	s.until(id, func(now *shown) bool { return now.Turn != nil && strings.Contains(fmt.Sprint(now.Turn.Events), "half") })
+	refused("while it runs")
+	close(m.goOn)
+	s.idle(id)
+	if got := s.said(id); len(got) != 2 || got[1] != "and now" {
+		t.Errorf("said %q", got)
+	}
+	done := make(chan reply)
+	go func() { done <- s.do(undo) }() // waits for the end of the turn that is done
+	select {
+	case r := <-done:
+		t.Errorf("undone while its turn ends: %d %s", r.status, r.body)
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(end)
+	if r := <-done; r.status != http.StatusOK || !strings.Contains(r.body, "and now") {
+		t.Errorf("afterwards: %d %s", r.status, r.body)
+	}
+}
+
+// The rules and answers that decide in a session are listed and removed; a page
+// that other machines can reach removes none.
+func TestPermissions(t *testing.T) {
+	rules := config.Settings{Rules: []config.Rule{{Effect: config.Deny, Server: "calc", Tool: "divide", CommandLine: true}}}
+	for _, hosts := range [][]string{nil, {"192.0.2.1"}} {
+		s := newSiteIn(t, t.TempDir(), &Options{Hosts: hosts}, rules).enter()
+		if err := s.work.Book.Answer("calc", &mcp.Tool{Name: "add"}, "", "always"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.work.Book.Answer("calc", &mcp.Tool{Name: "subtract"}, "mine", "session"); err != nil {
+			t.Fatal(err)
+		}
+		list := func() map[string]permit.Entry {
+			var got struct{ Permissions []permit.Entry }
+			s.get("/api/v1/permissions?session=mine", &got)
+			all := map[string]permit.Entry{}
+			for _, e := range got.Permissions {
+				all[e.Scope+" "+string(e.Effect)+" "+e.Name()] = e
+			}
+			return all
+		}
+		all := list()
+		user, session, fixed := all["user allow calc/add"], all["session allow calc/subtract"], all["command line deny calc/divide"]
+		if user.ID == "" || session.ID == "" || fixed.Fixed == "" || len(all) != 4 {
+			t.Fatalf("listed: %v", all)
+		}
+		status := func(id string) int {
+			return s.do(request{method: "POST", path: "/api/v1/permissions/remove", body: `{"id":"` + id + `","session":"mine"}`}).status
+		}
+		if hosts != nil {
+			if got := status(user.ID); got != http.StatusForbidden || len(list()) != 4 {
+				t.Errorf("removed from elsewhere: %d, %v", got, list())
+			}
+			continue
+		}
+		if a, b, c, d := status(user.ID), status(session.ID), status(fixed.ID), status("nothing"); a != 200 || b != 200 || c != http.StatusConflict || d != http.StatusConflict || len(list()) != 2 {
+			t.Errorf("removed: %d %d %d %d, %v", a, b, c, d, list())
+		}
 	}
 }
 

@@ -95,22 +95,45 @@ func (s *Server) send(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
+// claim makes the caller the one that changes a session, until it calls release;
+// begun is called meanwhile. It returns false if a turn runs. It waits for others
+// that are as good as done: a turn that has ended, and an undo.
+func (s *Server) claim(one *host.Session, begun func()) (release func(), ok bool) {
+	for {
+		s.mu.Lock()
+		other := s.chats[one.ID]
+		if other == nil {
+			mine := make(chan struct{})
+			s.chats[one.ID] = mine
+			begun()
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.turns.end(one.ID)
+				delete(s.chats, one.ID)
+				close(mine)
+			}, true
+		}
+		runs := slices.Contains(s.turns.running(), one.ID)
+		s.mu.Unlock()
+		if runs {
+			return nil, false
+		}
+		<-other
+	}
+}
+
 // beginTurn runs a turn, and then those of the messages that wait meanwhile. It returns
 // false if one runs.
 func (s *Server) beginTurn(one *host.Session, turn func() error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.chats[one.ID] {
+	release, ok := s.claim(one, func() { s.turns.begin(one.ID, len(one.Messages())) })
+	if !ok {
 		return false
 	}
-	s.chats[one.ID] = true
-	s.turns.begin(one.ID, len(one.Messages()))
 	s.running.Go(func() {
 		err := turn()
-		s.mu.Lock()
-		s.turns.end(one.ID)
-		delete(s.chats, one.ID)
-		s.mu.Unlock()
+		release()
 		if errors.Is(err, host.ErrBusy) {
 			s.feed.put("fault", map[string]string{"error": err.Error()})
 		}
@@ -191,25 +214,24 @@ func (s *Server) copySession(r *http.Request) (any, error) {
 }
 
 // undo removes the last turn of a session.
-func (s *Server) undo(r *http.Request) (any, error) {
-	one, err := s.chat(r)
-	if err != nil {
-		return nil, err
-	}
-	u, err := one.Undo()
-	if err != nil {
-		return nil, fault{http.StatusConflict, err}
-	}
-	return u, nil
-}
+func (s *Server) undo(r *http.Request) (any, error) { return s.change(r, (*host.Session).Undo) }
 
 // redo brings back the turn that undo removed last.
-func (s *Server) redo(r *http.Request) (any, error) {
+func (s *Server) redo(r *http.Request) (any, error) { return s.change(r, (*host.Session).Redo) }
+
+// change undoes or redoes a turn, unless a turn runs or was sent and has not begun:
+// that one would find the session busy, and its message would be lost.
+func (s *Server) change(r *http.Request, how func(*host.Session) (*host.Undone, error)) (any, error) {
 	one, err := s.chat(r)
 	if err != nil {
 		return nil, err
 	}
-	u, err := one.Redo()
+	release, ok := s.claim(one, func() {})
+	if !ok {
+		return nil, fault{http.StatusConflict, host.ErrBusy}
+	}
+	defer release()
+	u, err := how(one)
 	if err != nil {
 		return nil, fault{http.StatusConflict, err}
 	}
@@ -303,6 +325,34 @@ func (s *Server) forget(r *http.Request) (any, error) {
 		return nil, bad("required: server")
 	}
 	return struct{}{}, s.work.Book.Forget(q.Server, q.Tool)
+}
+
+// permissions returns the rules and answers that decide calls in a session, or
+// without one.
+func (s *Server) permissions(r *http.Request) (any, error) {
+	return map[string]any{"permissions": s.work.Book.List(r.URL.Query().Get("session"))}, nil
+}
+
+// local reports whether only this machine can reach the page.
+func (s *Server) local() bool { return s.opts.Hosts == nil }
+
+// removePermission removes a rule or an answer.
+func (s *Server) removePermission(r *http.Request) (any, error) {
+	var q struct {
+		ID      string `json:"id"`
+		Session string `json:"session"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if !s.local() {
+		return nil, fault{http.StatusForbidden, errors.New("a page that other machines can reach removes no permissions: use /permissions in tenon chat")}
+	}
+	e, err := s.work.Book.Remove(q.ID, q.Session)
+	if err != nil {
+		return nil, fault{http.StatusConflict, err}
+	}
+	return e, nil
 }
 
 func (s *Server) models(r *http.Request) (any, error) {

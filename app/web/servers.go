@@ -57,7 +57,7 @@ func (s *Server) state(r *http.Request) (any, error) {
 		"muted": s.work.Host.Muted(), "revisions": mcp.Revisions(), "only": s.opts.Only,
 		"can": map[string]bool{
 			"models": s.opts.Models != nil, "eras": s.opts.Eras != nil, "views": s.sandbox.origin() != "" && showsViews(r.Host),
-			"add": s.opts.Add != nil, "connect": s.opts.Connect != nil,
+			"add": s.opts.Add != nil, "connect": s.opts.Connect != nil, "remove": s.local(),
 		},
 	}
 	if m := s.work.Host.Model(); m != nil {

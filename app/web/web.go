@@ -87,7 +87,7 @@ type Server struct {
 	mu      sync.Mutex
 	calls   map[string]context.CancelFunc // calls and subscriptions that the page started
 	next    int
-	chats   map[string]bool // sessions with a running turn
+	chats   map[string]chan struct{} // sessions that are claimed, until the channel is closed; see claim
 	turns   turns
 	kept    runList // of calls that the page started
 	log     atomic.Pointer[wirelog.Log]
@@ -106,7 +106,7 @@ type Server struct {
 // New returns a Server. Pass its Event and State methods to the workspace before
 // opening it, then pass the workspace to Show.
 func New(o *Options) *Server {
-	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}, turns: turns{all: map[string]*turn{}}, sandbox: sandbox{views: map[string]*shownView{}}}
+	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]chan struct{}{}, turns: turns{all: map[string]*turn{}}, sandbox: sandbox{views: map[string]*shownView{}}}
 	if o != nil {
 		s.opts = *o
 	}
@@ -253,6 +253,8 @@ func (s *Server) routes(doc func() *document) *http.ServeMux {
 		"GET /api/v1/tools":                    s.tools,
 		"POST /api/v1/tools/approve":           s.approveTool,
 		"POST /api/v1/tools/forget":            s.forget,
+		"GET /api/v1/permissions":              s.permissions,
+		"POST /api/v1/permissions/remove":      s.removePermission,
 		"GET /api/v1/models":                   s.models,
 		"POST /api/v1/model":                   s.chooseModel,
 		"GET /api/v1/models/providers":         s.providers,

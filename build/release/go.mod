@@ -2,7 +2,10 @@ module github.com/tenon-mcp/tenon/build/release
 
 go 1.26.0
 
-require github.com/goreleaser/nfpm/v2 v2.43.4
+require (
+	github.com/goreleaser/nfpm/v2 v2.43.4
+	golang.org/x/mod v0.42.0
+)
 
 require (
 	dario.cat/mergo v1.0.2 // indirect

@@ -22,14 +22,19 @@ import (
 	"time"
 )
 
-// A release of this platform, built twice, is the same to the byte, and has what
-// the documentation says.
+// A release of this platform and of another one, built twice from different folders
+// and with different build caches, is the same to the byte, and has what the
+// documentation says.
 func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links the program twice")
 	}
 	platform := runtime.GOOS + "/" + runtime.GOARCH
-	o := options{repository: "../..", platforms: []string{platform}, version: "v1.2.3-test.1", dirty: true, warm: true}
+	other := "windows/arm64"
+	if platform == other {
+		other = "linux/amd64"
+	}
+	o := options{repository: "../..", platforms: []string{platform, other}, version: "v1.2.3-test.1", dirty: true}
 	c, err := o.commit(t.Context())
 	if err != nil {
 		t.Skip("not in a checkout: ", err)
@@ -39,7 +44,12 @@ func TestRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := makeAll(t.Context(), o, c, filepath.Join(work, "the-second-one"), "")
+	// The second cache is empty the first time. "make release" empties it each time.
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := makeAll(t.Context(), o, c, filepath.Join(work, "the-second-one"), filepath.Join(caches, "tenon-release-test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +65,9 @@ func TestRelease(t *testing.T) {
 	t.Run("sbom", func(t *testing.T) { checkSBOM(t, first, work) })
 	t.Run("bundles", func(t *testing.T) { checkBundles(t, first, work, dir) })
 }
+
+// here is the platform of the tests, as file names end.
+var here = "_" + runtime.GOOS + "_" + runtime.GOARCH
 
 func contentOf(t *testing.T, all files, end string) []byte {
 	t.Helper()
@@ -72,7 +85,7 @@ func checkArchive(t *testing.T, all files, c commit) {
 	if runtime.GOOS == "windows" {
 		t.Skip("reads the tar.gz")
 	}
-	z, err := gzip.NewReader(bytes.NewReader(contentOf(t, all, ".tar.gz")))
+	z, err := gzip.NewReader(bytes.NewReader(contentOf(t, all, here+".tar.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +164,7 @@ func checkSums(t *testing.T, dir string) {
 // list with the program.
 func checkSBOM(t *testing.T, all files, work string) {
 	var d document
-	dec := json.NewDecoder(bytes.NewReader(contentOf(t, all, ".spdx.json")))
+	dec := json.NewDecoder(bytes.NewReader(contentOf(t, all, here+".spdx.json")))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&d); err != nil {
 		t.Fatal(err)
@@ -219,7 +232,7 @@ func checkSBOM(t *testing.T, all files, work string) {
 
 func licenseNotices(t *testing.T, all files) []byte {
 	t.Helper()
-	data := contentOf(t, all, ".mcpb")
+	data := contentOf(t, all, here+".mcpb")
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +265,7 @@ func checkBundles(t *testing.T, all files, work, dir string) {
 	}
 	count := 0
 	for name := range all {
-		if !strings.HasSuffix(name, ".mcpb") {
+		if !strings.HasSuffix(name, here+".mcpb") {
 			continue
 		}
 		count++
@@ -265,7 +278,7 @@ func checkBundles(t *testing.T, all files, work, dir string) {
 	if count != len(bundledServers) {
 		t.Errorf("%d bundles of %d servers", count, len(bundledServers))
 	}
-	name := "tenon-fs_1.2.3-test.1_" + runtime.GOOS + "_" + runtime.GOARCH + ".mcpb"
+	name := "tenon-fs_1.2.3-test.1" + here + ".mcpb"
 	if err := os.WriteFile(filepath.Join(home, "hello.txt"), []byte("hello from a bundle"), 0o644); err != nil {
 		t.Fatal(err)
 	}

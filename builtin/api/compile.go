@@ -47,6 +47,7 @@ type step struct {
 	cache   upstream.Cache
 	as      string
 	json    bool // the file expects JSON
+	follows bool // another request comes before it, so that the call is not simply repeated
 	reports bool // clients are told how many items there are so far
 	once    bool // its idempotency key is that of one call: another call acts again
 	timeout time.Duration

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -91,7 +92,7 @@ func (e *engine) prepare(ctx context.Context, c *mcp.Call, v *service, t *tool, 
 // of returns the idempotency key of a call.
 func (k *keyRule) of(ctx context.Context, c *mcp.Call, t *tool, sc *scope, id string) (string, error) {
 	switch {
-	case k == nil:
+	case k == nil, k.template != nil && t.batch != nil: // each item has its own
 		return "", nil
 	case k.args:
 		raw, err := expr.Encode(sc.args)
@@ -100,13 +101,31 @@ func (k *keyRule) of(ctx context.Context, c *mcp.Call, t *tool, sc *scope, id st
 		}
 		return digest(c.Caller.Principal.Key(), t.name, string(raw)), nil
 	case k.template != nil:
-		text, err := k.template.Text(ctx, sc.args, &sc.vars)
-		if err != nil || text == "" {
-			return "", errors.Join(errors.New("the idempotency key is empty"), err)
-		}
-		return oneLine(text), nil
+		return k.text(ctx, sc)
 	}
 	return id, nil
+}
+
+// text returns the key that the template gives.
+func (k *keyRule) text(ctx context.Context, sc *scope) (string, error) {
+	text, err := k.template.Text(ctx, sc.args, &sc.vars)
+	if err != nil || text == "" {
+		return "", errors.Join(errors.New("the idempotency key is empty"), err)
+	}
+	return oneLine(text), nil
+}
+
+// ofItem makes the key of a batch that of its item i. Equal items have different keys,
+// because each of them is to act; a template may say otherwise.
+func (k *keyRule) ofItem(ctx context.Context, sc *scope, i int) (err error) {
+	switch {
+	case k == nil:
+	case k.template != nil:
+		sc.vars.Key, err = k.text(ctx, sc)
+	default:
+		sc.vars.Key = digest(sc.vars.Key, strconv.Itoa(i), expr.Text(sc.vars.Item))
+	}
+	return err
 }
 
 func digest(texts ...string) string {
@@ -162,6 +181,7 @@ type effects struct {
 
 type effect struct {
 	id   string
+	item *list.Element // in order
 	done chan struct{}
 	res  *mcp.CallToolResult
 	err  error
@@ -178,6 +198,9 @@ func (e *effects) once(ctx context.Context, id string, f func() (*mcp.CallToolRe
 	if !first {
 		select {
 		case <-one.done:
+			if errors.Is(one.err, context.Canceled) {
+				return nil, errors.New("the call was cancelled" + unknownEffect)
+			}
 			return one.res, one.err
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -206,13 +229,15 @@ func (e *effects) begin(id string) (one *effect, first bool) {
 		delete(e.known, e.order.Remove(at).(*effect).id)
 	}
 	one = &effect{id: id, done: make(chan struct{}), at: now}
-	e.known[id] = one
-	e.order.PushBack(one)
+	e.known[id], one.item = one, e.order.PushBack(one)
 	return one, true
 }
 
 func (e *effects) forget(one *effect) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.known, one.id)
+	if e.known[one.id] == one { // otherwise there was no room for it any more
+		delete(e.known, one.id)
+		e.order.Remove(one.item)
+	}
 }

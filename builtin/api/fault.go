@@ -90,7 +90,7 @@ func (v *service) describe(s *step, a *answer) string {
 		text += ". The account may not do this"
 	case a.status >= 500 && s.mayAct():
 		text += unknownEffect
-	case a.status >= 500:
+	case a.status >= 500 && !s.follows:
 		text += ". Try again later"
 	}
 	return text

@@ -134,6 +134,8 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	wg.Wait()
+	f.mu.Lock() // a request that timed out may still arrive
+	defer f.mu.Unlock()
 	for id, keys := range f.effects {
 		keyed := strings.Contains(id, `"keyed-`)
 		if len(keys) != 1 {

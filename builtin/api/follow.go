@@ -24,7 +24,9 @@ type followUp struct {
 }
 
 func (c *compiler) followUp(path string, s *spec.Then, reads bool) followUp {
-	return followUp{c.step(path, &s.Request, nil, nil, nil, nil, reads), c.query(path+".when", s.When)}
+	out := followUp{c.step(path, &s.Request, nil, nil, nil, nil, reads), c.query(path+".when", s.When)}
+	out.follows = true
+	return out
 }
 
 // sendKeyed sends the main request of a tool with its idempotency key.
@@ -85,10 +87,14 @@ func (c *compiler) poll(path string, s *spec.Task) *poll {
 }
 
 // wait polls until the work is done and returns the answer with the result.
-func (v *service) wait(ctx context.Context, c *mcp.Call, p *poll, main *step, sc *scope, a *answer) (*answer, error) {
+func (v *service) wait(ctx context.Context, c *mcp.Call, t *tool, sc *scope, a *answer) (*answer, error) {
+	p, main := t.task, t.main
 	yes, err := p.when.True(ctx, a.body, &sc.vars)
-	if err != nil || !yes {
-		return a, err
+	if err != nil {
+		return nil, t.acted(v.unexpected(err))
+	}
+	if !yes {
+		return a, nil
 	}
 	link := a.header.Get("Location")
 	if p.url != nil {
@@ -101,7 +107,7 @@ func (v *service) wait(ctx context.Context, c *mcp.Call, p *poll, main *step, sc
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("%s: the work was not done within %s; it may still go on", v.title, p.timeout))
 	defer cancel()
-	get := &step{request: &request{method: http.MethodGet}, faults: main.faults, retry: main.retry, timeout: main.timeout}
+	get := &step{request: &request{method: http.MethodGet}, faults: main.faults, retry: main.retry, timeout: main.timeout, follows: true}
 	get.retry.Safe = true
 	if p.result == nil {
 		get.as = p.as
@@ -112,18 +118,28 @@ func (v *service) wait(ctx context.Context, c *mcp.Call, p *poll, main *step, sc
 		}
 		now, err := v.getURL(ctx, c, get, sc, a, link)
 		if err != nil {
-			return nil, err
+			return nil, t.started(err)
 		}
 		ended, err := p.ended(ctx, v, sc, now)
 		if err != nil {
 			return nil, err
 		}
 		if ended {
-			return v.fetchResult(ctx, c, p, get, sc, now)
+			res, err := v.fetchResult(ctx, c, p, get, sc, now)
+			return res, t.started(err)
 		}
 		p.report(ctx, c, v, sc, now)
 		from = now
 	}
+}
+
+// started adds to an error of a request about work that goes on or is done: the model
+// must not start it a second time.
+func (t *tool) started(err error) error {
+	if err == nil || t.readOnly || passes(err) {
+		return err
+	}
+	return fmt.Errorf("the work was started, but asking for its result failed: %w. Do not start it again", err)
 }
 
 // pause returns the time until the next request.
@@ -235,7 +251,7 @@ func (e *engine) callBatch(ctx context.Context, c *mcp.Call, v *service, t *tool
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			value, err := e.oneOfBatch(ctx, c, v, t, sc.with(t.batch.As, item))
+			value, err := e.oneOfBatch(ctx, c, v, t, sc.with(t.batch.As, item), i)
 			row := map[string]any{t.batch.As: item, "result": value}
 			if err != nil {
 				delete(row, "result")
@@ -256,9 +272,9 @@ func (e *engine) callBatch(ctx context.Context, c *mcp.Call, v *service, t *tool
 }
 
 // oneOfBatch sends the request of one item and shapes its answer.
-func (e *engine) oneOfBatch(ctx context.Context, c *mcp.Call, v *service, t *tool, sc *scope) (any, error) {
-	if sc.vars.Key != "" {
-		sc.vars.Key = digest(sc.vars.Key, expr.Text(sc.vars.Item))
+func (e *engine) oneOfBatch(ctx context.Context, c *mcp.Call, v *service, t *tool, sc *scope, i int) (any, error) {
+	if err := t.key.ofItem(ctx, sc, i); err != nil {
+		return nil, err
 	}
 	if err := e.readFiles(ctx, c, v, t, sc); err != nil {
 		return nil, err

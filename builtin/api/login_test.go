@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/auth/protect"
+	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -26,7 +27,7 @@ func TestLoginInTheMiddleOfACallDoesNotRepeatTheWrite(t *testing.T) {
 		"result":  `then: [{request: GET /ok}], task: {every: 1ms, when: "true", url: "/poll"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			var devices, tokens, writes atomic.Int32
+			var devices, issued, writes atomic.Int32
 			w := newWorld(t, `tenon: api/1
 name: test
 title: Test
@@ -42,7 +43,7 @@ tools: {write: {description: d, request: POST /write, `+rest+`}}
 						return
 					}
 					// Every token is for one request.
-					reply(w, 200, fmt.Sprintf(`{"access_token":"marker-tok-%d","token_type":"Bearer","expires_in":1,"refresh_token":"marker-refresh"}`, tokens.Add(1)))
+					reply(w, 200, fmt.Sprintf(`{"access_token":"marker-tok-%d","token_type":"Bearer","expires_in":1,"refresh_token":"marker-refresh"}`, issued.Add(1)))
 				case "/device":
 					reply(w, 200, fmt.Sprintf(`{"device_code":"marker-device","user_code":"ABCD-%d","verification_uri":"https://login.example.com/device","expires_in":600,"interval":1}`, devices.Add(1)))
 				case "/write":
@@ -75,6 +76,67 @@ func TestAccountsOfCallersFailClosed(t *testing.T) {
 			t.Errorf("%s: sent %q", auth, seen)
 		}
 	}
+}
+
+// A response belongs to the login that it was requested with: once the login is removed,
+// and after the caller has logged in again, perhaps as somebody else, it is not used.
+func TestCachedResponsesEndWithTheLogin(t *testing.T) {
+	var users, gets atomic.Int32
+	store := &listedTokens{}
+	w := newWorld(t, `tenon: api/1
+name: test
+title: Test
+api: {base: BASE}
+auth: {kind: oauth2, grant: device, token_url: BASE/token, device_url: BASE/device, client_id: me, account: caller}
+tools: {get: {description: d, cache: {ttl: 1h}, request: GET /get}}
+`, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/token":
+			reply(w, 200, fmt.Sprintf(`{"access_token":"marker-tok-%d","token_type":"Bearer","expires_in":3600}`, users.Add(1)))
+		case "/device":
+			reply(w, 200, `{"device_code":"marker-device","user_code":"ABCD","verification_uri":"https://login.example.com/device","expires_in":600,"interval":1}`)
+		default:
+			gets.Add(1)
+			reply(w, 200, fmt.Sprintf(`{"user":%d}`, users.Load()))
+		}
+	}, func(c *Config) { c.Tokens = store })
+	ada := &mcp.Principal{ID: "ada"}
+	for range 3 {
+		expect(t, "logged in", said(w.callAs("get", "{}", mcp.ActionAccept, ada)), `{"user":1}`)
+	}
+	if n := gets.Load(); n != 1 {
+		t.Fatalf("%d requests; the response is not cached", n)
+	}
+	store.removeAll(t)
+	eventually(t, "the cached response is used without a login", func() bool {
+		return strings.Contains(said(w.callAs("get", "{}", mcp.ActionDecline, ada)), "declined")
+	})
+	for range 2 {
+		expect(t, "logged in again", said(w.callAs("get", "{}", mcp.ActionAccept, ada)), `{"user":2}`)
+	}
+	if n := gets.Load(); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// listedTokens is a store that knows its keys.
+type listedTokens struct {
+	tokens.Memory
+	keys sync.Map
+}
+
+func (l *listedTokens) Save(ctx context.Context, key string, s tokens.Secret) error {
+	l.keys.Store(key, true)
+	return l.Memory.Save(ctx, key, s)
+}
+
+func (l *listedTokens) removeAll(t *testing.T) {
+	l.keys.Range(func(key, _ any) bool {
+		if err := l.Delete(t.Context(), key.(string)); err != nil {
+			t.Error(err)
+		}
+		return true
+	})
 }
 
 type anyToken struct{}

@@ -202,4 +202,9 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}
+	first, _, _ := strings.Cut(blocks[0], "```")
+	wrong := Check(Config{Data: []byte(strings.Replace(first, "{owner}", "{ownr}", 1)), Name: "tracker.yaml"})
+	if wrong == nil || !strings.Contains(string(doc), "\n"+wrong.Error()+"\n") {
+		t.Errorf("the documentation does not show the mistake as it is: %v", wrong)
+	}
 }

@@ -138,6 +138,9 @@ func (p *pathPart) write(b *strings.Builder, args map[string]any) error {
 func (p *pathPart) writeSegment(b *strings.Builder, n pathName, v any) error {
 	values := []any{v}
 	if list, ok := v.([]any); ok {
+		if len(list) == 0 && p.op != '/' {
+			return checkPathValue(n.name, "")
+		}
 		values = list
 	}
 	if p.op == '/' && v == nil {

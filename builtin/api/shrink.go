@@ -12,7 +12,6 @@ import (
 func shrink(value any, budget int) (any, string) {
 	note := "The result was shortened."
 	if list, total := mainList(value); list != nil {
-		defer func() { _ = list }()
 		small := shrinkTo(value, budget)
 		if left, _ := mainList(small); left != nil && len(left) < total {
 			note = fmt.Sprintf("The result was shortened: %d of %d items are shown.", len(left), total)

@@ -95,8 +95,8 @@ func (e *engine) poll(ctx context.Context, c *mcp.Call, uris []string) (began ma
 		if began[uri] != nil {
 			continue
 		}
-		if r, vars := e.polledResource(uri); r != nil {
-			if p := e.retain(ctx, c, r, uri, vars); p != nil {
+		if r, _ := polledResource(e.current.Load(), uri); r != nil {
+			if p := e.retain(ctx, c, r, uri); p != nil {
 				began[uri] = p
 			}
 		}
@@ -116,18 +116,13 @@ func (e *engine) poll(ctx context.Context, c *mcp.Call, uris []string) (began ma
 
 // polledResource returns the resource of a URI if it is to be requested for
 // subscribers.
-func (e *engine) polledResource(uri string) (*resource, map[string]string) {
-	for _, r := range e.current.Load().resources {
+func polledResource(v *service, uri string) (*resource, map[string]string) {
+	for _, r := range v.resources {
 		if r.spec.Subscribe <= 0 {
 			continue
 		}
-		if r.template == nil && r.spec.URI == uri {
-			return r, nil
-		}
-		if r.template != nil {
-			if vars, ok := r.template.Match(uri); ok {
-				return r, vars
-			}
+		if vars, ok := r.matches(uri); ok {
+			return r, vars
 		}
 	}
 	return nil, nil
@@ -138,7 +133,7 @@ const maxPolled = 1000
 
 // retain counts a subscription, and starts requesting if it is the first of its
 // account. It returns nil if there are too many.
-func (e *engine) retain(ctx context.Context, c *mcp.Call, r *resource, uri string, vars map[string]string) *polled {
+func (e *engine) retain(ctx context.Context, c *mcp.Call, r *resource, uri string) *polled {
 	key := e.current.Load().client.Credential.Account(ctx, c) + "\x00" + uri
 	s := &e.subscriptions
 	s.mu.Lock()
@@ -157,28 +152,33 @@ func (e *engine) retain(ctx context.Context, c *mcp.Call, r *resource, uri strin
 	p := &polled{key: key, count: 1, stop: cancel}
 	s.polled[key] = p
 	call := &mcp.Call{Method: mcp.MethodResourcesRead, Caller: mcp.Caller{Principal: c.Caller.Principal}}
-	s.wg.Go(func() { e.pollOne(ctx, call, p, r, uri, vars) }) // ends with its context
+	s.wg.Go(func() { e.pollOne(ctx, call, p, r.spec.Subscribe, uri) }) // ends with its context
 	return p
 }
 
-// pollOne requests a resource again and again and notifies subscribers of changes.
-func (e *engine) pollOne(ctx context.Context, c *mcp.Call, p *polled, r *resource, uri string, vars map[string]string) {
+// pollOne requests a resource again and again, each time as the current version of the
+// file says, and notifies subscribers of changes. It requests nothing while the file
+// does not have the resource.
+func (e *engine) pollOne(ctx context.Context, c *mcp.Call, p *polled, every time.Duration, uri string) {
 	var last [sha256.Size]byte
 	for first := true; ; {
-		args := make(map[string]any, len(vars))
-		for name, value := range vars {
-			args[name] = value
-		}
-		got, err := e.contents(ctx, c, e.current.Load(), r, newScope(args))
-		if err == nil {
-			now := sha256.Sum256(append([]byte(got.Text), got.Blob...))
-			if !first && now != last {
-				p.changes.Add(1)
-				e.server.ResourceUpdated(uri)
+		v := e.current.Load()
+		if r, vars := polledResource(v, uri); r != nil {
+			every = r.spec.Subscribe
+			args := make(map[string]any, len(vars))
+			for name, value := range vars {
+				args[name] = value
 			}
-			first, last = false, now
+			if got, err := e.contents(ctx, c, v, r, newScope(args)); err == nil {
+				now := sha256.Sum256(append([]byte(got.Text), got.Blob...))
+				if !first && now != last {
+					p.changes.Add(1)
+					e.server.ResourceUpdated(uri)
+				}
+				first, last = false, now
+			}
 		}
-		if pause(ctx, max(r.spec.Subscribe, time.Millisecond)) != nil {
+		if pause(ctx, max(every, time.Millisecond)) != nil {
 			return
 		}
 	}

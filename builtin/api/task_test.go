@@ -78,5 +78,5 @@ func TestResultsElsewhereAreRefused(t *testing.T) {
 		w.Header().Set("Location", "http://127.0.0.1:1/steal")
 		reply(w, 202, `{}`)
 	})
-	expect(t, "elsewhere", w.says("report", `{}`), "…ERROR Test: the address of the result is refused")
+	expect(t, "elsewhere", w.says("report", `{}`), "…failed: Test: the address of the result is refused")
 }

@@ -296,6 +296,15 @@ func (t *tool) done(err error, n int) error {
 	return fmt.Errorf("the request was done, but not the rest of the call: check before you call again: %s", err.Error())
 }
 
+// unfinished returns the error of a follow-up after the main request and n follow-ups
+// were answered. If one of them wrote, the model must not repeat the whole call.
+func (t *tool) unfinished(err error, n int) error {
+	if t.readOnly || !t.writes(n) || passes(err) {
+		return t.done(err, n)
+	}
+	return fmt.Errorf("%w. Do not repeat the whole call: what was sent before is done", err)
+}
+
 // run sends the requests of a tool and returns the last answer.
 func (v *service) run(ctx context.Context, c *mcp.Call, t *tool, sc *scope) (*answer, error) {
 	a, err := v.sendKeyed(ctx, c, t, sc)
@@ -304,11 +313,11 @@ func (v *service) run(ctx context.Context, c *mcp.Call, t *tool, sc *scope) (*an
 	}
 	for i, f := range t.then {
 		if a, err = v.follow(ctx, c, f, sc, a); err != nil {
-			return nil, t.done(err, i)
+			return nil, t.unfinished(err, i)
 		}
 	}
 	if t.task != nil {
-		a, err = v.wait(ctx, c, t.task, t.main, sc, a)
+		a, err = v.wait(ctx, c, t, sc, a)
 		return a, t.done(err, len(t.then))
 	}
 	return a, nil

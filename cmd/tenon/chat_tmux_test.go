@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-var captures = flag.Bool("captures", false, "write what the terminal shows into docs/host.md")
+var captures = flag.Bool("captures", false, "write what the terminal shows into docs/host.md and docs/models.md")
 
 // A terminal is a real one: tmux with a screen of 80 columns and 24 lines.
 type terminal struct {
@@ -37,7 +38,7 @@ func openTerminal(t *testing.T, dir string, env []string, program ...string) *te
 		}
 		t.Skip("tmux is missing; this drives the program in a real terminal")
 	}
-	v := &terminal{t: t, socket: fmt.Sprintf("tenon-%d-%s", os.Getpid(), t.Name())}
+	v := &terminal{t: t, socket: fmt.Sprintf("tenon-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))}
 	args := []string{"new-session", "-d", "-s", "t", "-x", "80", "-y", "24", "-c", dir}
 	for _, e := range env {
 		args = append(args, "-e", e)
@@ -72,22 +73,21 @@ func (v *terminal) screen() string {
 	return strings.TrimRight(v.tmux("capture-pane", "-p", "-t", "t"), "\n")
 }
 
-// until waits until the screen has all the texts, and none of those after a !.
-func (v *terminal) until(texts ...string) string {
+// until waits until the screen has all the texts, and returns it.
+func (v *terminal) until(texts ...string) string { v.t.Helper(); return v.untilWithout("", texts...) }
+
+// untilWithout waits until the screen has all the texts and not the absent one,
+// and returns it. If absent is empty, only the texts count.
+func (v *terminal) untilWithout(absent string, texts ...string) string {
 	v.t.Helper()
 	now := ""
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		now = v.screen()
-		all := true
-		for _, s := range texts {
-			s, not := strings.CutPrefix(s, "!")
-			all = all && strings.Contains(now, s) != not
-		}
-		if all {
+		if (absent == "" || !strings.Contains(now, absent)) && !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(now, s) }) {
 			return now
 		}
 	}
-	v.t.Fatalf("the terminal never shows %q:\n%s", texts, now)
+	v.t.Fatalf("the terminal never shows %q without %q:\n%s", texts, absent, now)
 	return ""
 }
 
@@ -110,7 +110,7 @@ func (v *terminal) answer(option, question string) {
 		}
 		if now == option {
 			v.keys("Enter")
-			v.until("!▶" + option)
+			v.untilWithout("▶" + option)
 			return
 		}
 		last = now
@@ -179,7 +179,7 @@ func TestChatInATerminal(t *testing.T) {
 	shown["added"] = v.until("Allowed for this session", "✓ calc/add", "\n5\n", "── /help")
 
 	v.types("/call calc/av")
-	shown["completion"] = v.until("> /call calc/av", "calc/average  Ask the user", "!calc/add  Add") // that is of the word before its last letter
+	shown["completion"] = v.untilWithout("calc/add  Add", "> /call calc/av", "calc/average  Ask the user") // that is of the word before its last letter
 	v.keys("Tab")
 	v.until("> /call calc/average")
 	v.keys("Enter")
@@ -264,7 +264,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("> y")
 	v.keys("C-c", "C-c")
 	v.until("left with 0")
-	documented(t, shown)
+	documented(t, "host.md", shown)
 }
 
 // What the user does with a conversation: copy, edit, export, clear, resume.
@@ -283,7 +283,7 @@ func TestConversationInATerminal(t *testing.T) {
 {"usage":{"input":4000,"output":200,"cost":0.0123}}
 {"done":""}
 `,
-		"edit": "#!/bin/sh\nprintf ' from the editor\\n' >> \"$1\"\n",
+		"edit": "#!/bin/sh\n[ -t 1 ] || exit 1\nprintf ' from the editor\\n' >> \"$1\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
@@ -298,7 +298,7 @@ func TestConversationInATerminal(t *testing.T) {
 	v.keys("C-g")
 	v.until("> what is the answer from the editor")
 	v.keys("Enter")
-	v.until("thought for ", "Forty-two, of course.", "context 21 %", "$0.0123", "!esc stops")
+	v.untilWithout("esc stops", "thought for ", "Forty-two, of course.", "context 21 %", "$0.0123")
 	v.types("/copy")
 	v.keys("Enter")
 	v.until("Sent the last answer (21 characters) to the clipboard of your terminal")
@@ -319,7 +319,7 @@ func TestConversationInATerminal(t *testing.T) {
 	}
 	v.types("/clear")
 	v.keys("Enter")
-	v.until("New conversation. The previous one is saved", "!Forty-two")
+	v.untilWithout("Forty-two", "New conversation. The previous one is saved")
 	v.types("/resume")
 	v.keys("Enter")
 	v.until("Resume a conversation", "This folder", "1 message", "just now")
@@ -336,12 +336,12 @@ var volatile = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?|\d+(\.\d+)? ?(µs|ms|s
 // spinner, and the rule, which is shorter by that.
 var waited = regexp.MustCompile(`( │| ·) \d+(:\d\d)? (s|min)\b|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|─+`)
 
-// documented checks that docs/host.md shows what the terminal shows, or has it
+// documented checks that a page of docs shows what the terminal shows, or has it
 // do so. Of the wire only that there is a capture: which messages stand beside
 // each other there is a matter of chance.
-func documented(t *testing.T, shown map[string]string) {
+func documented(t *testing.T, page string, shown map[string]string) {
 	t.Helper()
-	file := filepath.Join("..", "..", "docs", "host.md")
+	file := filepath.Join("..", "..", "docs", page)
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func documented(t *testing.T, shown map[string]string) {
 		_, rest, found := strings.Cut(text, head)
 		old, _, ended := strings.Cut(rest, "\n```\n")
 		if !found || !ended {
-			t.Errorf("docs/host.md has no place for the capture %s", name)
+			t.Errorf("docs/%s has no place for the capture %s", page, name)
 			continue
 		}
 		now = squeezed(now)
@@ -363,7 +363,7 @@ func documented(t *testing.T, shown map[string]string) {
 		if strip := func(s string) string {
 			return strings.Join(strings.Fields(volatile.ReplaceAllString(waited.ReplaceAllString(s, ""), "0")), " ")
 		}; name != "wire" && strip(old) != strip(now) {
-			t.Errorf("docs/host.md shows another %s (make captures writes it anew):\n%s\nnow\n%s", name, old, now)
+			t.Errorf("docs/%s shows another %s (make captures writes it anew):\n%s\nnow\n%s", page, name, old, now)
 		}
 	}
 	if *captures {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -54,7 +56,7 @@ func TestStayInControl(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatalf("the request goes on\n%s", v.screen())
 	}
-	v.until("Half of the answer", "Stopped", "› be short", "In short: fine.", "> and kind", "!queued")
+	v.untilWithout("queued", "Half of the answer", "Stopped", "› be short", "In short: fine.", "> and kind")
 	if body := string(provider.Last()); !strings.Contains(body, "Half of the answer") || !strings.Contains(body, "The person stopped your answer") {
 		t.Errorf("the model got %s", body)
 	}
@@ -86,7 +88,7 @@ func TestStayInControl(t *testing.T) {
 	v.keys("Up")
 	v.until("> and this", "1 queued")
 	v.keys("C-u", "Enter")
-	v.until("› this waits", "All is well.", "!queued")
+	v.untilWithout("queued", "› this waits", "All is well.")
 	v.types("/undo")
 	v.keys("Enter")
 	v.until("Removed the last turn: this waits.")
@@ -96,4 +98,168 @@ func TestStayInControl(t *testing.T) {
 	v.types("/redo")
 	v.keys("Enter")
 	v.until("The turn is back: write the plan. Its calls were not made again.", "✓ fs/write_file")
+}
+
+// chatWith starts a chat in a terminal with a provider and the calc server.
+func chatWith(t *testing.T, provider *llmtest.Server, args ...string) *terminal {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tenon.json"), fmt.Sprintf(`{"model": "work/m", "mcpServers": {"calc": {"builtin": "calc"}},
+		"providers": {"work": {"baseURL": %q, "key": "${env:WORK_KEY}", "models": ["m"]}}}`, provider.V1()))
+	return openTerminal(t, dir, []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + dir, "HOME=" + dir, "WORK_KEY=" + llmtest.Key}, append([]string{own, "chat"}, args...)...)
+}
+
+// sends types a message and sends it.
+func (v *terminal) sends(text string) { v.t.Helper(); v.types(text); v.keys("Enter") }
+
+var countdown = regexp.MustCompile(`asking again in (\d+) s`)
+
+// A provider that wants a pause gets it: the person sees the seconds until the
+// request is sent again, and Esc ends the wait at once. The next message works.
+func TestRetryCountsDownUntilEsc(t *testing.T) {
+	t.Parallel()
+	provider := llmtest.New(t, llmtest.Turn{Status: 429, Header: map[string][]string{"Retry-After": {"50"}}}, llmtest.Turn{Text: []string{"Here I am."}})
+	v := chatWith(t, provider)
+	v.until("1 server")
+	v.sends("are you there")
+	v.until("asking again in ", "Retrying in 50s", "esc stops")
+	seconds := func() int {
+		found := countdown.FindStringSubmatch(v.screen())
+		if found == nil {
+			t.Fatalf("no seconds are shown:\n%s", v.screen())
+		}
+		n, err := strconv.Atoi(found[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	first := seconds()
+	eventually(t, func() bool { return seconds() < first })
+	v.keys("Escape")
+	v.untilWithout("asking again", "Stopped", "── /help")
+	if n := len(provider.Requests()); n != 1 {
+		t.Errorf("%d requests were sent", n)
+	}
+	v.sends("and now")
+	v.until("Here I am.")
+	if body := string(provider.Last()); !strings.Contains(body, "are you there") {
+		t.Errorf("the first message is lost: %s", body)
+	}
+}
+
+// With --plain at a terminal, a line that is typed while the model answers is
+// queued and follows; Ctrl-C ends the wait for a provider that wants a pause, and
+// what is queued then waits for an empty line.
+func TestPlainQueuesAndStops(t *testing.T) {
+	t.Parallel()
+	release, n := make(chan struct{}), atomic.Int32{}
+	provider := llmtest.NewFunc(t, func([]byte) llmtest.Turn {
+		switch n.Add(1) {
+		case 1:
+			<-release
+			return llmtest.Turn{Text: []string{"The first answer."}}
+		case 3:
+			return llmtest.Turn{Status: 429, Header: map[string][]string{"Retry-After": {"50"}}}
+		}
+		return llmtest.Turn{Text: []string{fmt.Sprintf("Answer %d.", n.Load())}}
+	})
+	v := chatWith(t, provider, "--plain")
+	v.until("Model: work/m\n>")
+	v.sends("one")
+	eventually(t, func() bool { return n.Load() == 1 })
+	v.sends("two")
+	v.until("(queued: two)")
+	close(release)
+	v.until("The first answer.", "> two", "Answer 2.")
+	if body := string(provider.Last()); !strings.Contains(body, "The first answer.") || !strings.Contains(body, `"two"`) {
+		t.Errorf("the model gets %s", body)
+	}
+	v.sends("three")
+	v.until("Retrying in 50s (attempt 2 of 5)")
+	v.sends("four")
+	v.until("(queued: four)")
+	v.keys("C-c")
+	v.until("stopped", "1 message is still queued: an empty line sends")
+	v.keys("Enter")
+	v.until("> four", "Answer 4.")
+	if body := string(provider.Last()); !strings.Contains(body, `"three\n\nfour"`) {
+		t.Errorf("the model gets %s", body)
+	}
+	v.keys("C-d")
+	v.until("left with 0")
+}
+
+// /resume lists the conversations of this folder first and those of others under
+// their folders, and opens the one that is selected.
+func TestResumeListsByFolder(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, home := t.TempDir(), t.TempDir()
+	model := scripted(t, `{"when":{"role":"user"}}`, `{"text":"Noted."}`, `{"done":""}`)
+	for _, c := range [][2]string{{"garden", "plant the roses"}, {"house", "paint the door"}, {"garden", "water the lawn"}} {
+		dir := filepath.Join(home, c[0])
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := binary(t, "chat", "--model", model, "--no-builtins")
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(c[1]+"\n")
+		set(cmd, "TENON_CONFIG_DIR", config)
+		set(cmd, "HOME", home)
+		if code, out, errs := output(t, cmd); code != 0 {
+			t.Fatalf("exit code %d\n%s%s", code, out, errs)
+		}
+	}
+	v := openTerminal(t, filepath.Join(home, "house"), []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + config, "HOME=" + home}, own, "chat", "--model", model, "--no-builtins")
+	v.until("/help")
+	v.sends("/resume")
+	now := v.until("Resume a conversation", "This folder", "paint the door", "~/garden", "water the lawn", "plant the roses", "1 message", "just now")
+	at := 0
+	for _, want := range []string{"This folder", "paint the door", "~/garden", "water the lawn", "plant the roses"} {
+		i := strings.Index(now[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is not below the others:\n%s", want, now)
+		}
+		at += i
+	}
+	v.keys("Down")
+	v.until("▶water the lawn")
+	v.keys("Enter")
+	v.until("Resumed: water the lawn", "Noted.")
+	v.keys("C-d")
+	v.until("left with 0")
+}
+
+// /model lists what can be used first, then the providers that cannot, and why; a
+// part of a name filters. What it shows is in docs/models.md.
+func TestModelsInATerminal(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tenon.json"), `{"model": "work/gpt-5.4", "providers": {"work": {
+		"wire": "openai-responses", "dialect": "azure", "baseURL": "https://acme.openai.azure.com/openai/v1",
+		"key": "${env:AZURE_OPENAI_API_KEY}", "keyHeader": "api-key",
+		"models": [{"name": "gpt-5.4", "context": 272000, "efforts": ["low", "medium", "high"], "prices": {"input": 1.25, "output": 10}}, {"name": "gpt-5.4-mini", "efforts": []}]
+	}}}`)
+	env := []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + dir, "HOME=" + dir, "AZURE_OPENAI_API_KEY=secret-key-0123456789", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nowhere"}
+	for _, name := range []string{"ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE", "OPENROUTER", "MISTRAL", "GROQ", "DEEPSEEK", "XAI"} {
+		env = append(env, name+"_API_KEY=")
+	}
+	v := openTerminal(t, dir, env, own, "chat", "-s", "builtin:calc")
+	v.until("1 server")
+	v.sends("/model")
+	shown := v.until("── Models", "current · 272k · $1.25/10 · thinks · ${env:AZURE_OPENAI_API_KEY}", "work/gpt-5.4-mini", "anthropic  no API key", "xai  no API key", "ollama  ", "lmstudio  ", "llamacpp  ", "vllm  ")
+	v.types("mini")
+	v.untilWithout("anthropic", "work/gpt-5.4-mini")
+	v.keys("Enter")
+	v.until("work/gpt-5.4-mini │ 1 server")
+	documented(t, "models.md", map[string]string{"models": shown})
 }

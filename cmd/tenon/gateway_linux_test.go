@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -193,8 +194,21 @@ func TestGatewayEnds(t *testing.T) {
 }
 
 // TestGatewayReloadsOnHangup reads the configuration again on SIGHUP, also if no
-// file has changed.
+// file has changed, and also under nohup.
 func TestGatewayReloadsOnHangup(t *testing.T) {
+	t.Run("nohup", func(t *testing.T) {
+		signal.Ignore(syscall.SIGHUP)
+		defer signal.Reset(syscall.SIGHUP)
+		reloadsOnHangup(t)
+	})
+	t.Run("as usual", func(t *testing.T) {
+		catchHangup(t)
+		reloadsOnHangup(t)
+	})
+}
+
+func reloadsOnHangup(t *testing.T) {
+	t.Helper()
 	p := startGateway(t, "", "-s", "builtin:calc")
 	p.cmd.Process.Signal(syscall.SIGHUP)
 	eventually(t, func() bool { return strings.Contains(p.errs.String(), "the configuration is in use") })

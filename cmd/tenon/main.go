@@ -28,7 +28,7 @@ func main() {
 	stdio.CloseOnExec() // what this process inherited is not for the servers it starts
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, append(endSignals(), os.Interrupt)...)
-	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, expired: make(chan struct{})}
+	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, signals: signals, expired: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx, os.Args[1:]) }()

@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 		serveSampler()
 		return
 	}
+	if word := os.Getenv(waiterVar); word != "" {
+		serveWaiter(word)
+		return
+	}
 	leaktest.Main(m)
 }
 

@@ -67,6 +67,8 @@ type program struct {
 	drain  atomic.Bool            // the run ends because of SIGTERM: open calls may end first
 	reload atomic.Pointer[func()] // what SIGHUP does; nil: it ends the run
 
+	signals chan<- os.Signal // those of the process; nil: nobody waits
+
 	expired chan struct{} // closed if a run with a time limit does not end; nil: nobody waits
 
 	from       []string     // programs whose servers are used; empty: those of our files

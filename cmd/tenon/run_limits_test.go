@@ -14,10 +14,11 @@ import (
 
 // A runLine is a line of --output stream-json.
 type runLine struct {
-	Seq    int
-	Kind   string
-	Text   string
-	Result *struct {
+	Seq     int
+	Kind    string
+	Session string
+	Text    string
+	Result  *struct {
 		Stop, Answer string
 		ExitCode     int
 		Data         json.RawMessage

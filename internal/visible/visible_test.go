@@ -157,6 +157,15 @@ func never(r rune) bool {
 		r == 0xfeff || r >= 0xe0000 && r <= 0xe00ff || r == 0x3164 || r == 0xffff || r > 0xe010f && r < 0xf0000
 }
 
+// Found by FuzzVisible: the rest of the plane of the tags has no characters.
+func TestUnassignedCodePointsBehindTagsAreEscaped(t *testing.T) {
+	for in, want := range map[string]string{"a\U000e1000": `a\u{e1000}`, "\U000ebbac": `\u{ebbac}`, "\U000efffd": `\u{efffd}`, "\U000f0000": "\U000f0000"} {
+		if got := Text(in); got != want {
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzVisible(f *testing.F) {
 	for _, s := range []string{"a\x1b[31m\u202e", "👨\u200d👩\ufe0f", "می\u200cخ", "\xff\xc2\x9b", "\x1b]8;;x\x07y\u009c", "葛\U000E0100", "1\ufe0f\u20e3\r\n"} {
 		f.Add(s)

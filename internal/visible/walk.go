@@ -138,7 +138,7 @@ func always(r rune) class {
 		return width
 	case unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 		return width
-	case unicode.Is(unicode.Noncharacter_Code_Point, r), r >= 0xfff0 && r <= 0xfff8:
+	case unicode.Is(unicode.Noncharacter_Code_Point, r), r >= 0xfff0 && r <= 0xfff8, r > 0xe0fff && r < 0xf0000:
 		return odd
 	}
 	return shown

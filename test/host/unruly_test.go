@@ -65,6 +65,9 @@ func TestKilledInACall(t *testing.T) {
 		if calls[0].Phase != host.CallFailed || calls[1].Phase != host.CallDone || calls[2].Phase != host.CallDone {
 			t.Errorf("the calls went\n%s", w.story())
 		}
+		if c := calls[0]; !strings.HasPrefix(c.Problem, "tools exited with code 7; last lines of its stderr:") || !strings.Contains(c.ForModel, "Whether it has done something is not known") {
+			t.Errorf("the person is told %q, and the model %q", c.Problem, c.ForModel)
+		}
 	})
 }
 

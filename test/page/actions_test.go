@@ -65,26 +65,41 @@ func TestContinueInACopy(t *testing.T) {
 	}
 }
 
-// Undo takes the last turn out of the conversation and gives its words back.
+// Undo takes the last turn out of the conversation, gives its words back, and says
+// which changes stay.
 func TestUndo(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t, setup{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Allow, Server: "calc", Tool: "*"}}})
-	h.ready(t, "calc")
+	lamp := server.New(mcp.Implementation{Name: "lamp", Version: "1"}, nil)
+	server.AddTool(lamp, "brightness", "Tell the brightness of the lamp", func(context.Context, *mcp.Call, struct{}) (string, error) {
+		return "quite dark", nil
+	}, &server.ToolOptions{Annotations: server.ReadOnly()})
+	server.AddTool(lamp, "paint", "Paint the lamp", func(context.Context, *mcp.Call, struct{}) (string, error) {
+		return "as red as a rose", nil
+	}, nil)
+	h := newFixture(t, setup{
+		servers: []config.Server{builtinServer("lamp", "lamp", nil)},
+		builtin: func(string, url.Values) (connect.Builtin, error) { return lamp, nil },
+		rules:   []config.Rule{{Effect: config.Allow, Server: "lamp", Tool: "*"}},
+	})
+	h.ready(t, "lamp")
 	p := open(t, h.address(), desk)
 	p.clickText("Chat")
-	p.say("add 20 and 22")
-	p.sees("42")
-	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
-	p.say("add 1 and 2")
-	p.persons("add 20 and 22", "add 1 and 2")
-	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
+	p.say("brightness")
+	p.sees("quite dark")
+	p.sends()
+	p.say("paint")
+	p.sees("as red as a rose")
+	p.persons("brightness", "paint")
+	p.sends()
 	p.clickText("Undo")
-	p.persons("add 20 and 22")
-	p.sees("Changes that its tool calls made stay")
-	p.until(`document.querySelector('.composer textarea').value === 'add 1 and 2'`)
-	p.until(`document.querySelector('.chat-log').innerText.includes('calc')`) // the call before it stays
+	p.persons("brightness")
+	p.sees("What these calls changed stays: lamp/paint")
+	p.until(`document.querySelector('.composer textarea').value === 'paint'`)
+	p.sees("quite dark") // the call before it stays
 	p.clickText("Undo")
 	p.persons("")
+	p.sees("The last turn was removed.")
+	p.until(`!document.body.innerText.includes('What these calls changed')`) // this one only read
 	p.until(`![...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Undo' && b.checkVisibility())`)
 }
 

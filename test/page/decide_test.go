@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -49,6 +50,52 @@ func TestDenyWithAReason(t *testing.T) {
 	p.until(`document.querySelector('.card .state')?.innerText.includes('denied')`)
 	p.until(sendIsShown)
 	if got := p.session(); !strings.Contains(got, "subtract them instead") {
+		t.Errorf("the model does not get the reason: %s", got)
+	}
+}
+
+// A carrier is a model that passes a result of calc on to notes.
+type carrier struct{}
+
+func (carrier) Info() llm.Info { return llm.Info{Provider: "test", Name: "carrier"} }
+
+func (carrier) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	message := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text("It was not passed on.")}}
+	calls := []llm.ToolCall{{ID: "c0", Name: "calc__add", Arguments: llm.RawMessage(`{"a":20,"b":22}`)}, {ID: "c1", Name: "notes__search_notes", Arguments: llm.RawMessage(`{"query":"42"}`)}}
+	done := 0
+	for _, m := range r.Messages {
+		if m.Role == llm.RoleAssistant {
+			done++
+		}
+	}
+	if done < len(calls) {
+		message.Parts = []llm.Part{{Kind: llm.PartToolCall, Call: &calls[done]}}
+	}
+	return func(yield func(llm.Event, error) bool) { yield(llm.Event{Kind: llm.EventDone, Message: &message}, nil) }
+}
+
+// Data is not passed on to another server, with a reason, which the model gets.
+func TestDenyAFlowWithAReason(t *testing.T) {
+	t.Parallel()
+	all := samples(t)
+	h := newFixture(t, setup{
+		servers: []config.Server{all[0], all[2]}, model: carrier{},
+		rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}, pairs: []config.Pair{{From: "calc", To: "notes"}},
+	})
+	h.ready(t, "calc", "notes")
+	p := open(t, h.address(), desk)
+	p.clickText("Chat")
+	p.say("look up the sum")
+	p.sees("Allow this data to be passed on?")
+	p.clickText("Deny with a reason …")
+	p.until(`document.activeElement.matches('.ask-choice textarea')`)
+	p.accessible(axe(t), "a reason for data", desk)
+	p.press(strings.Split("sums are private", "")...)
+	p.clickText("Deny and say why")
+	p.until(`document.querySelectorAll('.ask').length === 0`)
+	p.sees("It was not passed on.")
+	p.until(sendIsShown)
+	if got := p.session(); !strings.Contains(got, "sums are private") {
 		t.Errorf("the model does not get the reason: %s", got)
 	}
 }

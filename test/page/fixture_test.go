@@ -43,6 +43,7 @@ type setup struct {
 	eras    bool
 	models  map[string]llm.Model // that can be chosen
 	rules   []config.Rule
+	pairs   []config.Pair // between which data is sensitive
 	add     *web.Proposal // what any text would add
 	folder  string        // of the project
 	dir     string        // of sessions and approvals; empty: a new one
@@ -89,7 +90,7 @@ func newFixture(t *testing.T, p setup) *fixture {
 	h.dir = p.dir
 	var err error
 	h.work, err = workspace.Open(workspace.Options{
-		Dir: p.dir, Settings: config.Settings{Rules: p.rules}, Servers: p.servers, Model: p.model, Builtin: p.builtin, Host: host.Options{Views: true, Folder: p.folder},
+		Dir: p.dir, Settings: config.Settings{Rules: p.rules, Sensitive: p.pairs}, Servers: p.servers, Model: p.model, Builtin: p.builtin, Host: host.Options{Views: true, Folder: p.folder},
 		Event: h.web.Event, State: h.web.State, OpenPage: func(string, string) error { return nil },
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func TestFirstPaint(t *testing.T) {
 				First, Servers float64
 				Text           string
 			}](p, "paint")
-			for _, text := range []string{"Tenon", "Servers", "MCP connects a program to tools. Here it is, running.", "Who talks to whom."} {
+			for _, text := range []string{"Tenon", "Servers", "MCP connects a program to tools. Here it is, running.", "The Model Context Protocol: who talks to whom."} {
 				if !strings.Contains(got.Text, text) {
 					t.Errorf("the first frame does not show %q, but %q", text, got.Text)
 				}

@@ -32,7 +32,7 @@ func TestLearnPictures(t *testing.T) {
 			p.until(step)
 			eval[bool](p, step+`.click() ?? true`) // stops there
 			p.until(step + `.getAttribute('aria-current') === 'step'`)
-			eval[bool](p, `document.querySelectorAll('.canvas, .scroll-page').forEach((e) => e.scrollTo(0, 0)) ?? true`)
+			eval[bool](p, `document.querySelectorAll('.canvas, .split, .scroll-page').forEach((e) => e.scrollTo(0, 0)) ?? true`)
 			keep(t, v.name+l.suffix, p)
 		}
 	}

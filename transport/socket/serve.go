@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/tcpalive"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
@@ -59,7 +58,6 @@ func Serve(ctx context.Context, l net.Listener, serve func(context.Context, json
 		serving.Go(func() {
 			defer free()
 			defer conn.Close()
-			tcpalive.Set(conn)
 			defer context.AfterFunc(cut, func() { _ = conn.Close() })()
 			serve(ctx, jsonrpc.Lines(conn, conn, conn, opts.FrameLimit))
 		})

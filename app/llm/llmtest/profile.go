@@ -15,8 +15,16 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// A Profile is how a product differs from OpenAI's Chat Completions API.
+// The APIs of a [Profile].
+const (
+	WireChat      = ""          // OpenAI's Chat Completions
+	WireMessages  = "messages"  // Anthropic's Messages
+	WireResponses = "responses" // OpenAI's Responses
+)
+
+// A Profile is how a product differs from the original of its API.
 type Profile struct {
+	Wire    string // the API
 	Dialect string // of package openai
 
 	Path      string            // of the API; "" means /v1
@@ -44,6 +52,18 @@ type Profile struct {
 	NoDone        bool // there is no [DONE]
 	Signs         bool // calls have a signature in extra_content that must come back
 
+	// Of Messages:
+	NoPing      bool // there are no pings
+	NoSignature bool // thinking has no signature
+	UsageLate   bool // all usage is in message_delta
+
+	// Of Responses, whose Thinking may be reasoning_text instead of a summary:
+	OnlyDone bool // items come only when they are complete
+	NoOutput bool // response.completed repeats no items
+	WithDone bool // [DONE] follows
+
+	NoNames bool // events have no name, only data; of Messages and Responses
+
 	ErrorsWithin bool // errors have status 200 and are an event
 	PlainErrors  bool // the body of an error is {"error": "text"}
 }
@@ -62,10 +82,22 @@ var Profiles = map[string]Profile{
 	"mistral":          {Dialect: "mistral", Parts: true, Whole: true, UsageInFinish: true},
 	"a small server":   {Dialect: "plain", Objects: true, NoIDs: true, NoIndex: true, StopWithCalls: true, NoUsage: true, NoDone: true, CRLF: true, Refuses: []string{"stream_options"}},
 	"a copy of OpenAI": {Dialect: "plain"},
+
+	"anthropic":                {Wire: WireMessages},
+	"a gateway with a bearer":  {Wire: WireMessages, KeyHeader: "Authorization", NoPing: true, Comments: true},
+	"litellm, messages":        {Wire: WireMessages, UsageLate: true, NoPing: true, Whole: true, NoNames: true},
+	"ollama, messages":         {Wire: WireMessages, NoPing: true, NoSignature: true, Objects: true, SameIDs: true, UsageLate: true},
+	"a small messages server":  {Wire: WireMessages, NoPing: true, NoSignature: true, Whole: true, NoNames: true, NoUsage: true, Blank: true, CRLF: true, PlainErrors: true},
+	"openai":                   {Wire: WireResponses, Dialect: "openai"},
+	"azure, responses":         {Wire: WireResponses, Dialect: "azure", Path: "/openai/v1", KeyHeader: "Api-Key", Query: map[string]string{"api-version": "preview"}, Refuses: []string{"prompt_cache_key"}},
+	"openrouter, responses":    {Wire: WireResponses, Dialect: "openrouter", Path: "/api/v1", Comments: true, Thinking: "reasoning_text", NoOutput: true, WithDone: true},
+	"vllm, responses":          {Wire: WireResponses, Dialect: "vllm", Thinking: "reasoning_text", NoNames: true, Whole: true},
+	"lmstudio, responses":      {Wire: WireResponses, Dialect: "lmstudio", Thinking: "reasoning_text", OnlyDone: true, Whole: true, SameIDs: true, NoUsage: true},
+	"a small responses server": {Wire: WireResponses, Dialect: "plain", Thinking: "reasoning_text", OnlyDone: true, NoOutput: true, NoNames: true, NoUsage: true, CRLF: true, PlainErrors: true},
 }
 
-// NewProduct starts a server that speaks Chat Completions as a product does. It is
-// closed at the end of the test.
+// NewProduct starts a server that speaks an API as a product does. It is closed at
+// the end of the test.
 func NewProduct(t testing.TB, p Profile, turns ...Turn) *Server {
 	s := &Server{turns: turns, gone: make(chan struct{}, 64), closing: make(chan struct{})}
 	mux := http.NewServeMux()
@@ -76,8 +108,16 @@ func NewProduct(t testing.TB, p Profile, turns ...Turn) *Server {
 	for _, m := range p.Refuses {
 		s.Refuse(Refusal{m, "Unrecognized request argument supplied: " + m})
 	}
-	serve := s.serve(product{p})
-	mux.HandleFunc("POST "+path+"/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+	var serve http.HandlerFunc
+	switch p.Wire {
+	case WireMessages:
+		serve, path = s.serve(reshaped{messages{}, p}), path+"/messages"
+	case WireResponses:
+		serve, path = s.serve(reshaped{responses{}, p}), path+"/responses"
+	default:
+		serve, path = s.serve(product{p}), path+"/chat/completions"
+	}
+	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range p.Query {
 			if r.URL.Query().Get(name) != value {
 				http.Error(w, `{"error":{"code":"404","message":"Resource not found"}}`, http.StatusNotFound)
@@ -96,8 +136,12 @@ func NewProduct(t testing.TB, p Profile, turns ...Turn) *Server {
 	return s
 }
 
-// Base returns the base URL of a product, with its query.
+// Base returns the base URL of a product, with its query. That of Messages ends
+// before /v1.
 func (p Profile) Base(s *Server) string {
+	if p.Wire == WireMessages {
+		return s.URL + p.Path
+	}
 	path := p.Path
 	if path == "" {
 		path = "/v1"

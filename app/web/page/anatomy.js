@@ -8,7 +8,7 @@ import { badge } from './links.js';
 import { follow, steps } from './calls.js';
 import { fly, Player } from './travel.js';
 import { hosts } from './hosts.js';
-import { names, offers } from './offers.js';
+import { flaws, names, news, offers } from './offers.js';
 import { phase, tone } from './phases.js';
 import { state, on, detail } from './store.js';
 import { explain } from './explain.js';
@@ -205,9 +205,10 @@ class Connection {
     try {
       const d = await asked;
       if (this.loaded !== asked) return;
-      if (d.problems.length && this.parts) return; // keep the last complete lists
+      if (this.d && this.parts && news(d, this.d)) return; // keep the last complete lists
+      this.d = d;
       const all = offers(d);
-      this.parts = h('span', { class: 'counts' }, all.length ? all.map((o) => h('span', { class: 'offer ' + o.kind }, h('strong', null, o.text), h('span', { class: 'soft' }, o.list.slice(0, 12).join(', ')))) : h('span', { class: 'soft' }, 'nothing offered'));
+      this.parts = h('span', { class: 'counts' }, all.length ? all.map((o) => h('span', { class: 'offer ' + o.kind }, h('strong', null, o.text), h('span', { class: 'soft' }, o.list.slice(0, 12).join(', ')))) : h('span', { class: 'soft' }, 'nothing offered'), flaws(d));
       this.face = badge(d.server?.icons);
       this.info = d.server;
       this.draw();

@@ -83,8 +83,9 @@ function choices(ask, answer) {
     } });
     all.push(b);
   };
-  if (!ask.eachTime && (ask.proposals?.length || ask.folder)) choice('Allow similar …', () => similar(ask, answer));
-  if (!ask.skill) choice('Edit arguments …', () => edited(ask, answer));
+  const approval = ask.kind === 'approval';
+  if (approval && !ask.eachTime && (ask.proposals?.length || ask.folder)) choice('Allow similar …', () => similar(ask, answer));
+  if (approval && !ask.skill) choice('Edit arguments …', () => edited(ask, answer));
   choice('Deny with a reason …', () => denied(ask, answer));
   return { place, buttons: h('span', { class: 'more-choices' }, all) };
 }
@@ -139,9 +140,9 @@ function targetsFirst(args) {
 }
 
 function flow(ask, answer) {
+  const parts = choices(ask, answer);
   return [h('p', { class: 'wrap' }, ask.message), h('p', null, 'Data of ', h('strong', null, ask.from), ' to ', h('strong', null, ask.server)), data(ask.call?.arguments ?? {}),
-    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), !ask.eachTime && button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') })),
-    h('details', null, h('summary', null, 'Deny with a reason'), denied(ask, answer))];
+    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), !ask.eachTime && button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }), parts.buttons), parts.place];
 }
 
 const mute = (ask, answer) => button('Mute ' + ask.server, { class: 'quiet', title: `Decline this and all further questions from ${ask.server}`, onclick: () => answer('mute') });

@@ -1,6 +1,6 @@
 // The chat view: messages, tool calls and questions.
 
-import { h, button, fill, icon, announce, problem, warnings, alertLine } from './dom.js';
+import { h, button, fill, icon, announce, problem, visible, warnings, alertLine } from './dom.js';
 import * as api from './api.js';
 import { count, day, millis, usage } from './format.js';
 import { markdown } from './markdown.js';
@@ -51,7 +51,7 @@ class Chat {
     this.el = h('div', { class: 'split chatbox' },
       h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
-        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, this.redo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
+        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, this.redo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye'), button('Permissions', { class: 'small', onclick: () => this.rules() }, 'key')),
         h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, h('h2', { class: 'unseen' }, 'Conversation'), this.log, this.asks),
         h('div', { class: 'composer' }, this.wrong, this.elsewhere, this.waiting, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
       this.drawer);
@@ -188,10 +188,10 @@ class Chat {
         showsInline(this.id);
         history.replaceState(null, '', '#/chat/' + encodeURIComponent(this.id));
       }
-      this.bottom = true;
+      this.bottom = this.undo.hidden = true;
       await api.post(`sessions/${encodeURIComponent(this.id)}/send`, { text: words });
       this.input.value = '';
-    } catch (e) { this.refused(e); }
+    } catch (e) { this.draw(); this.refused(e); }
   }
 
   // refused shows an error, or clears it. A session that is open in another
@@ -387,10 +387,46 @@ class Chat {
 
   down() { if (this.bottom) requestAnimationFrame(() => { this.box.scrollTop = this.box.scrollHeight; }); }
 
+  // panel shows something beside the conversation.
+  panel(title, ...body) {
+    this.drawer.hidden = false;
+    fill(this.drawer, h('section', { class: 'panel', 'aria-label': title }, h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, title), button('Close', { bare: true, onclick: () => { this.drawer.hidden = true; } }, 'close')), body));
+    this.drawer.querySelector('h2').focus();
+  }
+
+  // rules lists the rules and answers that decide about calls.
+  async rules() {
+    const wrong = alertLine();
+    try {
+      const all = (await api.get('permissions?session=' + encodeURIComponent(this.id))).permissions;
+      this.panel('Permissions', h('p', { class: 'soft' }, 'Rules and answers that decide which calls run. A denial counts before everything else.'), wrong,
+        Object.entries(scopes).map(([scope, title]) => [scope, title, all.filter((e) => e.scope === scope)]).filter(([, , list]) => list.length).map(([, title, list]) => [h('h3', null, title), h('ul', { class: 'rules' }, list.map((e) => this.rule(e, wrong)))]));
+    } catch (e) { this.panel('Permissions', problem(e)); }
+  }
+
+  // rule shows a rule. Remove must be pressed twice.
+  rule(e, wrong) {
+    const [word, sign, tone] = effects[e.effect];
+    const name = e.tool !== '*' ? e.server + '/' + e.tool : e.server === '*' ? 'all tools' : 'all tools of ' + e.server;
+    const remove = button('Remove', { class: 'small deny', 'aria-label': `Remove: ${word} ${name}`, onclick: async () => {
+      if (!remove.dataset.sure) {
+        remove.dataset.sure = 'yes';
+        fill(remove, 'Remove now');
+        remove.setAttribute('aria-label', `Remove now: ${visible(word + ' ' + name)}`);
+        return;
+      }
+      try {
+        await api.post('permissions/remove', { id: e.id, session: this.id });
+        await this.rules();
+        announce('Removed');
+      } catch (err) { wrong.textContent = err.message; }
+    } });
+    return h('li', null, h('div', { class: 'grow1' }, h('span', { class: 'state ' + tone }, icon(sign), word), ' ', h('strong', null, name), e.about && ' ' + e.about, h('p', { class: 'soft' }, e.from, e.since && ' of ' + day(e.since), e.folder && !e.off && ', for ' + e.folder, e.off && ' (not here: ' + e.off + ')', e.fixed && '; to change: ' + e.fixed)), !e.fixed && state.can.remove && remove);
+  }
+
   // saw shows the last request to the model.
   async saw() {
-    const close = button('Close', { bare: true, onclick: () => { this.drawer.hidden = true; } }, 'close');
-    const frame = (...body) => { this.drawer.hidden = false; fill(this.drawer, h('section', { class: 'panel', 'aria-label': 'What the model saw' }, h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, 'What the model saw'), close), body)); this.drawer.querySelector('h2').focus(); };
+    const frame = (...body) => this.panel('What the model saw', ...body);
     if (!this.id) { frame(h('p', { class: 'soft' }, 'No request was sent to the model yet.')); return; }
     try {
       const r = await api.get(`sessions/${encodeURIComponent(this.id)}/request`);
@@ -401,6 +437,9 @@ class Chat {
     } catch (e) { frame(h('p', { class: 'soft' }, e.message)); }
   }
 }
+
+const scopes = { 'command line': 'Command line', session: 'This session', project: 'This project', user: 'Everywhere', default: 'Without a rule' };
+const effects = { allow: ['Allow', 'ok', 'ok'], ask: ['Ask about', 'ask', 'wait'], deny: ['Deny', 'bad', 'bad'] };
 
 const person = (t) => h('div', { class: 'chat-entry person' }, h('span', { class: 'role' }, 'You'), h('p', { class: 'wrap' }, t));
 const thinking = (t) => h('details', { class: 'thinking' }, h('summary', null, 'Thinking'), h('p', { class: 'wrap soft' }, t));

@@ -107,9 +107,16 @@ async function start() {
   fill(document.getElementById('top'), h('span', { class: 'brand' }, 'Tenon'),
     h('nav', { 'aria-label': 'Parts' }, h('a', { to: 'callers' }, 'Callers'), h('a', { to: 'servers' }, 'Servers'), h('a', { to: 'calls' }, 'Calls')), h('div', { class: 'side' }, line));
   fill(main, h('div', { class: 'gateway' }, parts.head, parts.picture, parts.held, parts.callers, parts.servers, parts.calls));
-  const stream = new EventSource('/api/v1/gateway/events');
-  stream.addEventListener('changed', () => { online(true); refresh(); });
-  stream.onerror = () => online(false);
+  let stream;
+  const listen = () => { // a hidden tab leaves the connections of the browser to the others
+    stream?.close();
+    if (document.hidden) return;
+    stream = new EventSource('/api/v1/gateway/events');
+    stream.addEventListener('changed', () => { online(true); refresh(); });
+    stream.onerror = () => online(false);
+  };
+  document.addEventListener('visibilitychange', listen);
+  listen();
 }
 
 start();

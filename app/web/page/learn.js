@@ -12,7 +12,7 @@ export const title = 'Learn';
 const diagrams = { anatomy, primitives, messages, transport };
 const titles = { anatomy: 'Anatomy', primitives: 'Primitives', messages: 'Messages', transport: 'Transport' };
 const lead = {
-  anatomy: 'Who talks to whom. Everything below is real: select a part to see what it is, or play a call and watch it travel.',
+  anatomy: 'The Model Context Protocol: who talks to whom. Everything is real: select a part to see what it is, or play a call and watch it travel.',
   primitives: 'What a server offers, who decides to use it, and what a server can ask for in return.',
   messages: 'What is said: a few kinds of JSON messages, in order.',
   transport: 'How messages travel: the same call, byte for byte, over three transports.',

@@ -1,6 +1,6 @@
 // What a server offers, in the three colours that the page uses everywhere.
 
-import { h } from './dom.js';
+import { h, icon } from './dom.js';
 import { count } from './format.js';
 
 // offers returns the kinds that a server offers: a class, a count and names.
@@ -15,6 +15,15 @@ export function offers(d) {
 
 // chip shows the number of offers of a kind.
 export const chip = (o) => h('span', { class: 'offer ' + o.kind }, h('strong', null, o.text));
+
+// flaws shows how many lists failed and how many definitions are left out.
+export function flaws(d) {
+  const n = d.problems.length + d.broken.length;
+  return n ? h('span', { class: 'state bad flaws' }, icon('warn'), count(n, 'problem')) : null;
+}
+
+// news reports whether a list failed that did not fail before.
+export const news = (now, before) => now.problems.some((p) => !before.problems.includes(p));
 
 // called returns the name that a server reports for itself, if it says more
 // than the name in the configuration.

@@ -100,7 +100,7 @@ export class Tool {
     try {
       const r = await startRun(this.server, this.tool.name, copied(args));
       this.outcome.select(r.id);
-      if (!matchMedia('(min-width: 1000px)').matches) this.outcome.el.scrollIntoView({ block: 'start' });
+      if (document.getElementById('main').clientWidth < 1000) this.outcome.el.scrollIntoView({ block: 'start' });
     } catch (e) {
       fill(this.unfit, h('p', { class: 'state bad' }, icon('bad'), e.message));
       this.runIt.disabled = false;

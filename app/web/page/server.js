@@ -6,7 +6,7 @@ import * as api from './api.js';
 import { millis, count } from './format.js';
 import { badge } from './links.js';
 import { muted } from './muted.js';
-import { called } from './offers.js';
+import { called, news } from './offers.js';
 import { phase } from './phases.js';
 import { detail, details, on, state } from './store.js';
 import { tree } from './json.js';
@@ -59,7 +59,7 @@ function listed(ul, makes, chosen) {
   fill(ul, more(begin, -some), part(begin, begin + some), more(begin + some, some));
 }
 
-const wide = () => matchMedia('(min-width: 800px)').matches;
+const wide = () => document.getElementById('main').clientWidth >= 800;
 
 class View {
   constructor(server, signal) {
@@ -118,7 +118,7 @@ class View {
   // short failure of the server.
   async changed() {
     const d = await detail(this.server).catch(() => null);
-    if (this.signal.aborted || !d || this.key && (!usable(d) || d.problems.length || this.key === keyOf(d))) return;
+    if (this.signal.aborted || !d || this.key && (!usable(d) || news(d, this.d) || this.key === keyOf(d))) return;
     this.draw();
   }
 

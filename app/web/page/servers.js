@@ -3,7 +3,7 @@
 import { h, fill, icon } from './dom.js';
 import { count, millis } from './format.js';
 import { badge } from './links.js';
-import { chip, names, offers } from './offers.js';
+import { chip, flaws, names, offers } from './offers.js';
 import { phase, tone } from './phases.js';
 import { state, on, detail } from './store.js';
 
@@ -47,7 +47,7 @@ async function describe(server, name, chips, signal) {
     const { main, sub } = names(server, d.server);
     fill(name, badge(d.server?.icons), h('strong', null, main), sub && h('span', { class: 'soft own' }, sub));
     const all = offers(d);
-    fill(chips, all.length ? all.map(chip) : h('span', { class: 'soft' }, 'nothing offered'), d.problems.length ? h('span', { class: 'state bad' }, icon('warn'), count(d.problems.length, 'problem')) : null);
+    fill(chips, all.length ? all.map(chip) : h('span', { class: 'soft' }, 'nothing offered'), flaws(d));
   } catch { /* the server's own view says why */ }
 }
 

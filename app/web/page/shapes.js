@@ -59,11 +59,13 @@ async function latest(found) {
 }
 
 async function open(place, k, seq, signal) {
+  place.kind = k;
   const head = h('p', { class: 'shape-text' }, h('strong', null, k.title), ' ', k.text);
   if (!seq) { fill(place, head, h('p', { class: 'nothing soft' }, `No ${k.title.toLowerCase()} has passed yet. Press Play to make one.`)); return; }
   let m;
-  try { m = await api.get('wire/' + seq); } catch (e) { fill(place, head, problem(e)); return; }
-  if (signal.aborted) return;
+  try { m = await api.get('wire/' + seq); } catch (e) { m = e; }
+  if (signal.aborted || place.kind !== k) return; // another kind was chosen meanwhile
+  if (m instanceof Error) { fill(place, head, problem(m)); return; }
   const s = m.summary;
   const fields = new Map((m.fields ?? []).map((f) => [f.pointer, f]));
   let value;

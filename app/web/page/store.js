@@ -70,13 +70,23 @@ export async function load() {
   return now;
 }
 
-let source;
+let source, at; // the event stream, and the numbers of its latest event and message
 
 // listen opens the event stream. The browser resumes it when it breaks; after a
 // gap the whole state is loaded again.
 export function listen(from) {
+  at = [from.feed, from.wire];
+  connect();
+}
+
+// connect opens the event stream where it was left. A browser has six connections
+// to a host, for all tabs together: a hidden tab leaves them to the others, and
+// gets what it has missed when it is shown again.
+function connect() {
   source?.close();
-  source = new EventSource(`/api/v1/events?feed=${from.feed}&wire=${from.wire}&most=${large}`);
+  lastEvent = performance.now();
+  if (document.hidden) return;
+  source = new EventSource(`/api/v1/events?feed=${at[0]}&wire=${at[1]}&most=${large}`);
   source.addEventListener('hello', alive);
   source.addEventListener('beat', alive);
   source.onerror = () => {
@@ -84,14 +94,16 @@ export function listen(from) {
     if (source.readyState === EventSource.CLOSED) setTimeout(again, 1500);
   };
   for (const [kind, f] of Object.entries(handlers)) {
-    source.addEventListener(kind, (e) => { alive(); inOrder(e.data, kind === 'wire' ? JSON.parse : parse, f); });
+    source.addEventListener(kind, (e) => { alive(e); inOrder(e.data, kind === 'wire' ? JSON.parse : parse, f); });
   }
   source.addEventListener('large', (e) => {
-    alive();
+    alive(e);
     const { kind, seq } = JSON.parse(e.data);
     behind(() => api.get('events/' + seq).then(handlers[kind], handlers.gap));
   });
 }
+
+document.addEventListener('visibilitychange', () => { if (at) connect(); });
 
 const large = 200_000; // bytes of an event
 let before = null;     // large events that are still being read
@@ -109,12 +121,14 @@ function behind(f) {
 }
 
 // The host sends an event every second. If none arrives for three, it is not
-// responding, although the connection may look open.
+// responding, although the connection may look open. A connection that stays
+// silent, as after a change of network, is replaced.
 let lastEvent = 0; // when the latest event arrived
 const silence = 3000;
 
-function alive() {
+function alive(e) {
   lastEvent = performance.now();
+  if (e.lastEventId) at = e.lastEventId.split('-');
   online(true);
 }
 
@@ -123,7 +137,9 @@ setInterval(() => {
   const now = performance.now();
   if (now - tick > 1500) lastEvent = Math.max(lastEvent, now - silence / 2); // this page was asleep, events may be waiting
   tick = now;
-  if (state.online && now - lastEvent > silence) online(false);
+  if (document.hidden || now - lastEvent <= silence) return;
+  online(false);
+  if (now - lastEvent > 4 * silence && source && source.readyState !== EventSource.CLOSED) connect();
 }, 500);
 
 function online(is) {

@@ -96,7 +96,7 @@ export class Player {
     this.next.disabled = this.at >= this.steps.length - 1;
     this.cards?.forEach((c, i) => {
       c.classList.toggle('past', i < this.at);
-      if (i === this.at) c.setAttribute('aria-current', 'step'); else c.removeAttribute('aria-current');
+      if (i === this.at) { c.setAttribute('aria-current', 'step'); this.list.scrollLeft = c.offsetLeft - (this.list.clientWidth - c.offsetWidth) / 2; } else c.removeAttribute('aria-current');
     });
   }
 }

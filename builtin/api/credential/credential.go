@@ -27,7 +27,14 @@ type Credential interface {
 	Refused(ctx context.Context, c *mcp.Call, used Token) bool
 	// Account returns a key for whose account a call uses.
 	Account(ctx context.Context, c *mcp.Call) string
+	// Login returns a key for the login that a call uses, which changes when the
+	// user logs in again. It is empty while there is no login, and constant for
+	// credentials without one. It obtains no token.
+	Login(ctx context.Context, c *mcp.Call) string
 }
+
+// noLogin is the key of credentials that need no login of a user.
+const noLogin = "none"
 
 // A Token is a credential that can be used at once.
 type Token interface {
@@ -203,6 +210,7 @@ func (none) Apply(*http.Request)                               {}
 func (n none) Ready(context.Context, *mcp.Call) (Token, error) { return n, nil }
 func (none) Refused(context.Context, *mcp.Call, Token) bool    { return false }
 func (none) Account(context.Context, *mcp.Call) string         { return "" }
+func (none) Login(context.Context, *mcp.Call) string           { return noLogin }
 
 // fixed is a credential that is always ready.
 type fixed struct{ Token }
@@ -210,6 +218,7 @@ type fixed struct{ Token }
 func (f fixed) Ready(context.Context, *mcp.Call) (Token, error) { return f.Token, nil }
 func (fixed) Refused(context.Context, *mcp.Call, Token) bool    { return false }
 func (fixed) Account(context.Context, *mcp.Call) string         { return "server" }
+func (fixed) Login(context.Context, *mcp.Call) string           { return noLogin }
 
 // header is a header.
 type header struct{ name, value string }

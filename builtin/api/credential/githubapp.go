@@ -64,6 +64,9 @@ func parseKey(text string) (*rsa.PrivateKey, error) {
 // Account implements [Credential].
 func (*gitHubApp) Account(context.Context, *mcp.Call) string { return "server" }
 
+// Login implements [Credential].
+func (*gitHubApp) Login(context.Context, *mcp.Call) string { return noLogin }
+
 // Refused implements [Credential].
 func (g *gitHubApp) Refused(_ context.Context, _ *mcp.Call, used Token) bool {
 	return g.refused(used)

@@ -76,6 +76,19 @@ func (c *oauth) Account(ctx context.Context, call *mcp.Call) string {
 	return key
 }
 
+// Login implements [Credential].
+func (c *oauth) Login(ctx context.Context, call *mcp.Call) string {
+	if !c.logsIn() {
+		return noLogin
+	}
+	a := c.account(ctx, call)
+	c.forgetRemoved(ctx, a)
+	return a.loginKey()
+}
+
+// logsIn reports whether a user logs in.
+func (c *oauth) logsIn() bool { return c.spec.Grant == "code" || c.spec.Grant == "device" }
+
 // perCaller reports whether each caller has an account of its own.
 func (c *oauth) perCaller() bool { return c.spec.Account == "caller" || c.spec.Grant == "exchange" }
 
@@ -181,7 +194,7 @@ func (c *oauth) renew(ctx context.Context, a *account, old *token) (*token, erro
 // forgetRemoved forgets the token of a caller whose login was removed from the store
 // by another process.
 func (c *oauth) forgetRemoved(ctx context.Context, a *account) {
-	if c.spec.Grant != "code" && c.spec.Grant != "device" || !a.due(time.Now()) {
+	if !c.logsIn() || !a.due(time.Now()) {
 		return
 	}
 	if _, err := c.store.Load(ctx, c.prefix+a.key); errors.Is(err, tokens.ErrNotFound) {

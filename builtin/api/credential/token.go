@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -155,7 +156,11 @@ type holder struct {
 	token *token
 	at    time.Time // when it was obtained
 	seen  time.Time // when its login was last found in the store
+	login uint64    // the number of the login that token is of
 }
+
+// logins numbers the logins that this process has seen.
+var logins atomic.Uint64
 
 func newHolder() *holder { return &holder{gate: make(chan struct{}, 1)} }
 
@@ -168,10 +173,23 @@ func (h *holder) current() *token {
 func (h *holder) set(t *token) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if t != nil && (h.token == nil || !t.Since.Equal(h.token.Since)) {
+		h.login = logins.Add(1)
+	}
 	h.token = t
 	if t != nil {
 		h.at = time.Now()
 	}
+}
+
+// loginKey returns a key for the login, or "" if there is none.
+func (h *holder) loginKey() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.token == nil {
+		return ""
+	}
+	return strconv.FormatUint(h.login, 10)
 }
 
 // refused drops the token after a 401 to a request with it, if it is not quite new,

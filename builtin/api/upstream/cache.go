@@ -50,16 +50,17 @@ func (e *entry) response() *Response {
 	return &copied
 }
 
-// lookup returns the key of a request, or "", and the response that is kept for
-// it, or nil. Responses belong to one account, unless they are shared.
-func (c *cache) lookup(r *Request, account string) (string, *entry) {
-	if r.Method != http.MethodGet && (!r.Cache.Any || r.Cache.TTL == 0) || r.Cache.TTL == 0 && !r.Cache.ETag {
-		return "", nil
+// cacheable reports whether the response to a request may be used again.
+func (r *Request) cacheable() bool {
+	if r.Method != http.MethodGet && !r.Cache.Any {
+		return false
 	}
-	owner := "account " + account
-	if r.Cache.Shared {
-		owner = "everyone"
-	}
+	return r.Cache.TTL > 0 || r.Cache.ETag && r.Method == http.MethodGet
+}
+
+// lookup returns the key of a request of an owner, and the response that is kept for
+// it, or nil.
+func (c *cache) lookup(r *Request, owner string) (string, *entry) {
 	key := strings.Join([]string{owner, r.Method, r.URL.String(), string(r.Body)}, "\x00")
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		key += "\x00" + name + ":" + strings.Join(r.Header[name], ",")

@@ -199,7 +199,7 @@ func (c *Client) Do(ctx context.Context, call *mcp.Call, r *Request) (*Response,
 	if err := c.Allowed(r.URL); err != nil {
 		return nil, &Error{Service: c.o.Service, Text: "request refused: " + err.Error()}
 	}
-	key, cached := c.cache.lookup(r, c.Credential.Account(ctx, call))
+	key, cached := c.lookup(ctx, call, r)
 	if cached.fresh(time.Now()) {
 		return cached.response(), nil
 	}
@@ -210,8 +210,30 @@ func (c *Client) Do(ctx context.Context, call *mcp.Call, r *Request) (*Response,
 	if res.Status == http.StatusNotModified && cached != nil {
 		return c.cache.renew(key, cached, r.Cache), nil
 	}
-	c.cache.store(key, r, res)
+	// The user may have logged in for this request, or as somebody else meanwhile.
+	if now, _ := c.lookup(ctx, call, r); key == "" || key == now {
+		c.cache.store(now, r, res)
+	}
 	return res, nil
+}
+
+// lookup returns the key of a request in the cache, or "", and the response that is
+// kept for it, or nil. Responses belong to one login, unless they are shared.
+func (c *Client) lookup(ctx context.Context, call *mcp.Call, r *Request) (string, *entry) {
+	if !r.cacheable() {
+		return "", nil
+	}
+	owner := "everyone"
+	if !r.Cache.Shared {
+		login := "none"
+		if c.Trusted(r.URL) {
+			if login = c.Credential.Login(ctx, call); login == "" {
+				return "", nil
+			}
+		}
+		owner = "login " + login + " account " + c.Credential.Account(ctx, call)
+	}
+	return c.cache.lookup(r, owner)
 }
 
 // attempt sends a request once, and once more if its token has expired.

@@ -50,6 +50,15 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// Found by FuzzArray: JSON that ends with a backslash.
+func TestArrayLiteralOfBrokenJSON(t *testing.T) {
+	for _, in := range []string{`["\`, `["a\`, `[["\`} {
+		if got := string(arrayLiteral(engine.JSON(in))); got != in {
+			t.Errorf("%s: %s", in, got)
+		}
+	}
+}
+
 func FuzzArray(f *testing.F) {
 	f.Add(`{1,"a\"",NULL,{x}}`)
 	f.Fuzz(func(_ *testing.T, s string) {

@@ -208,8 +208,8 @@ func arrayLiteral(j engine.JSON) []byte {
 		switch c := raw[i]; {
 		case inText:
 			if c == '\\' {
-				if i+1 < len(raw) && raw[i+1] != '"' && raw[i+1] != '\\' {
-					return raw // escapes that an array does not know
+				if i+1 == len(raw) || raw[i+1] != '"' && raw[i+1] != '\\' {
+					return raw // an escape that an array does not know, or none
 				}
 				out.WriteByte(c)
 				i++

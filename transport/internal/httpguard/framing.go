@@ -187,7 +187,7 @@ func (f *framing) request(line []byte) bool {
 // way.
 func (f *framing) header(line []byte) bool {
 	colon := bytes.IndexByte(line, ':')
-	if colon < 0 {
+	if colon < 0 || colon >= maxPartial { // as if only the beginning of the line was stored
 		return true // a long name, or a line that net/http refuses
 	}
 	name, value := line[:colon], line[colon+1:]

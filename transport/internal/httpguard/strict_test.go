@@ -232,6 +232,30 @@ func TestFramingIsFrugal(t *testing.T) {
 
 // Wherever we think that a request ends, net/http thinks so too, and we think
 // the same of it in one piece, in two, and byte by byte.
+// Found by FuzzFraming: white space after a name that is longer than what is stored of
+// a line was refused only if the line came in one piece.
+func TestLongHeaderNamesAreJudgedAlike(t *testing.T) {
+	for n := maxPartial - 5; n < maxPartial+5; n++ {
+		for _, end := range []string{": v", " : v", "\t: v", ""} {
+			all := "GET / HTTP/1.1\r\n" + strings.Repeat("n", n) + end + "\r\n\r\n"
+			var whole, single framing
+			good := whole.check([]byte(all)) == len(all)
+			for i := range len(all) {
+				if single.check([]byte(all[i:i+1])) == 0 {
+					if good {
+						t.Errorf("name of %d bytes, then %q: refused byte by byte only", n, end)
+					}
+					good = true
+					break
+				}
+				if i == len(all)-1 && !good {
+					t.Errorf("name of %d bytes, then %q: refused as a whole only", n, end)
+				}
+			}
+		}
+	}
+}
+
 func FuzzFraming(f *testing.F) {
 	for i, c := range framings {
 		f.Add([]byte(c.send+last), 5*i)

@@ -1,0 +1,76 @@
+package tenon_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The documents that promise something name the tests and commands that check it: each
+// of them exists.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(\w+ \*testing\.[TF]\)`)
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "node_modules" || e.Name() == "testdata" || len(e.Name()) > 1 && e.Name()[0] == '.'):
+			return filepath.SkipDir
+		case e.IsDir() || !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			known[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile := readText(t, "Makefile")
+	named, command := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`"), regexp.MustCompile("`make ([a-z-]+)")
+	for file, least := range map[string]int{"SECURITY.md": 40, "docs/reliability.md": 50} {
+		text := readText(t, file)
+		all := named.FindAllStringSubmatch(text, -1)
+		if len(all) < least {
+			t.Errorf("%s names %d tests, expected at least %d", file, len(all), least)
+		}
+		for _, m := range all {
+			if !known[m[1]] {
+				t.Errorf("%s names %s, which does not exist", file, m[1])
+			}
+		}
+		for _, m := range command.FindAllStringSubmatch(text, -1) {
+			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).MatchString(makefile) {
+				t.Errorf("%s names make %s, which does not exist", file, m[1])
+			}
+		}
+	}
+	// Each attack of the threat model has a test.
+	rows := regexp.MustCompile(`(?m)^\|.*\|$`).FindAllString(readText(t, "SECURITY.md"), -1)
+	from := slices.IndexFunc(rows, func(r string) bool { return strings.HasPrefix(r, "| who |") })
+	if from < 0 || len(rows) < from+10 {
+		t.Fatal("SECURITY.md has no table of attacks")
+	}
+	for _, row := range rows[from+2:] {
+		if !named.MatchString(row) {
+			t.Errorf("SECURITY.md names no test in %s", row)
+		}
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
