@@ -24,7 +24,7 @@ beside-peers: ## the first half of the stages of make test beside the race detec
 	@$(MAKE) --no-print-directory -j1 stress flood models peers host
 
 beside-servers: ## the second half
-	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults release-test conformance
+	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults release-test conformance FAULTS=-short
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
@@ -93,7 +93,7 @@ cluster-demo: servers build ## three gateways behind nginx with Redis, under loa
 
 faults: ## peers with faults between them: what the caller sees, and that nothing is left
 	@echo "== $$(date +%T) faults"
-	@$(GO) test -count=1 -timeout 10m ./test/faults
+	@$(GO) test -count=1 -timeout 20m $(FAULTS) ./test/faults
 
 stores: servers ## every store, with each call of the system that changes a file failing once, and killed once at each
 	@echo "== $$(date +%T) stores"

@@ -43,7 +43,8 @@ var importRules = map[string]importRule{
 
 	"internal/credheader":  {why: "what verifies credentials and what forwards requests must not know each other"},
 	"internal/gcfloor":     {why: "it tunes the garbage collector of a process, whatever that does"},
-	"internal/softclose":   {extern: []string{"golang.org/x/sys"}, why: "it knows TCP and nothing that is sent over it"},
+	"internal/tcpalive":    {why: "it knows TCP and nothing that is sent over it"},
+	"internal/softclose":   {on: []string{"internal/tcpalive"}, extern: []string{"golang.org/x/sys"}, why: "it knows TCP and nothing that is sent over it"},
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
 	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
 
@@ -92,10 +93,10 @@ var importRules = map[string]importRule{
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
-	"transport/streamable":          {on: []string{"cluster", "internal/notifyqueue", "internal/sealring", "internal/stack", "internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
-	"transport/streamclient":        {on: []string{"internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP inside a tool's inputSchema, so the client needs package schema"},
+	"transport/streamable":          {on: []string{"cluster", "internal/notifyqueue", "internal/tcpalive", "internal/sealring", "internal/stack", "internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
+	"transport/streamclient":        {on: []string{"internal/protocol", "internal/tcpalive", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP inside a tool's inputSchema, so the client needs package schema"},
 	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "internal/restart"}, why: "a transport never sees features"},
-	"transport/socket":              {on: []string{"jsonrpc"}, why: "it provides streams and does not know what they carry"},
+	"transport/socket":              {on: []string{"internal/tcpalive", "jsonrpc"}, why: "it provides streams and does not know what they carry"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
 
@@ -138,7 +139,7 @@ var importRules = map[string]importRule{
 	"app/args":               {on: []string{"mcp"}, why: "it turns words into arguments by a schema, wherever they come from"},
 	"app/form":               {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":             {on: []string{"internal/protocol", "mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
-	"app/connect":            {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "client", "ext/tasks", "transport/*", "auth/*", "app/config", "internal/outcome", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
+	"app/connect":            {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "client", "ext/tasks", "transport/*", "auth/*", "app/config", "internal/outcome", "internal/tcpalive", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":             {on: []string{"mcp", "app/config", "internal/definition", "internal/redact", "internal/rulematch", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/editdiff":           {on: []string{"mcp", "internal/linediff", "internal/visible"}, why: "what a call would change in a file is read from its arguments and the disk, without knowing the server"},
 	"app/tasklist":           {on: []string{"mcp", "internal/safefile"}, why: "a list of tasks in a file knows neither the host nor the command line, which share it"},

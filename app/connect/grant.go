@@ -11,10 +11,12 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/auth/fetch"
 	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/internal/tcpalive"
 	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
@@ -101,7 +103,10 @@ func GuardedTransport(address string) (*http.Transport, error) {
 func guarded(u *url.URL, choose func(*http.Request) (*url.URL, error)) *http.Transport {
 	rules := fetch.Options{AllowPrivate: true, AllowLoopback: namesThisMachine(u.Hostname())}
 	direct, toProxy := streamclient.NewDialer(), streamclient.NewDialer()
-	direct.Control = rules.Control()
+	allowed := rules.Control()
+	direct.Control = func(network, address string, c syscall.RawConn) error {
+		return errors.Join(allowed(network, address, c), tcpalive.Control(network, address, c))
+	}
 	var proxies sync.Map // addresses of the proxies that the environment names
 	t := streamclient.NewTransport()
 	t.Proxy = func(r *http.Request) (*url.URL, error) {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"net"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/tcpalive"
 )
 
 // Listen is net.Listen("tcp", addr) for a listener that [Refuse] works with.
 func Listen(addr string) (net.Listener, error) {
-	var c net.ListenConfig
-	c.SetMultipathTCP(false) // such sockets have no filter
-	return c.Listen(context.Background(), "tcp", addr)
+	return tcpalive.Listen(context.Background(), addr) // no multipath TCP, whose sockets have no filter
 }
 
 // Refuse makes a listener of [Listen] ignore new connections, and returns when those that

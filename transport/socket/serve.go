@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/tcpalive"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
@@ -58,6 +59,7 @@ func Serve(ctx context.Context, l net.Listener, serve func(context.Context, json
 		serving.Go(func() {
 			defer free()
 			defer conn.Close()
+			tcpalive.Set(conn)
 			defer context.AfterFunc(cut, func() { _ = conn.Close() })()
 			serve(ctx, jsonrpc.Lines(conn, conn, conn, opts.FrameLimit))
 		})

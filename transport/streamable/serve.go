@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/tcpalive"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
 )
@@ -19,7 +20,7 @@ const Path = "/mcp"
 // seconds to complete. If ready is not nil, ListenAndServe calls it once with
 // the address it listens on.
 func ListenAndServe(ctx context.Context, addr string, h mcp.Handler, o *Options, ready func(net.Addr)) error {
-	l, err := net.Listen("tcp", addr)
+	l, err := tcpalive.Listen(ctx, addr)
 	if err != nil {
 		return err
 	}

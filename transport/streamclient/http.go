@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/tcpalive"
 	"github.com/tenon-mcp/tenon/sse"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
@@ -100,11 +101,9 @@ func NewTransport() *http.Transport {
 
 // NewDialer returns the dialer of [NewTransport], for callers that restrict which
 // addresses it connects to.
-func NewDialer() *net.Dialer { return &net.Dialer{Timeout: 30 * time.Second, KeepAliveConfig: probing} }
-
-// probing detects dead TCP connections: after 30 s without a byte, TCP sends a
-// probe every 10 s and gives up after 4.
-var probing = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 4}
+func NewDialer() *net.Dialer {
+	return &net.Dialer{Timeout: 30 * time.Second, KeepAliveConfig: tcpalive.Probes, Control: tcpalive.Control}
+}
 
 // follow reports whether to follow a redirect: only within the same origin and
 // with the same method. The caller has not chosen any other origin, and the

@@ -1,0 +1,45 @@
+package tcpalive
+
+import (
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Connections of a listener with Control have the limit, and so has one of Set.
+func TestLimitIsSet(t *testing.T) {
+	for name, listen := range map[string]func() (net.Listener, error){
+		"listener":   func() (net.Listener, error) { return Listen(t.Context(), "127.0.0.1:0") },
+		"connection": func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+	} {
+		l, err := listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		client, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer accepted.Close()
+		if name == "connection" {
+			Set(accepted)
+		}
+		raw, err := accepted.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for option, want := range map[int]int{unix.TCP_USER_TIMEOUT: int(Limit.Milliseconds()), unix.TCP_KEEPIDLE: 30, unix.TCP_KEEPCNT: 4} {
+			var got int
+			if err := raw.Control(func(fd uintptr) { got, err = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, option) }); err != nil || got != want {
+				t.Errorf("%s: option %d is %d, not %d: %v", name, option, got, want, err)
+			}
+		}
+	}
+}
