@@ -8,6 +8,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -39,6 +41,7 @@ type settings struct {
 	parallel                      int
 	record, only, until, binaries string
 	goal                          int64
+	keep                          int
 }
 
 func main() {
@@ -47,6 +50,7 @@ func main() {
 	flag.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "the number of workers")
 	flag.StringVar(&o.record, "record", "", "add the executions to the table in this `file`")
 	flag.Int64Var(&o.goal, "goal", 0, "skip targets that have at least this many executions in the table")
+	flag.IntVar(&o.keep, "keep", 0, "run nothing, and copy up to this many small inputs that earlier runs found to testdata/fuzz of each target")
 	flag.StringVar(&o.only, "only", "", "run only targets that match this `pattern`, such as 'jsonrpc FuzzConn'")
 	flag.StringVar(&o.until, "until", "", "start no target after this `time` of the day, such as 23:10")
 	flag.Parse()
@@ -84,6 +88,14 @@ func run(ctx context.Context, o settings) error {
 	ran := 0
 	for _, t := range all {
 		if !pattern.MatchString(t.String()) || o.until != "" && time.Now().Format("15:04") >= o.until {
+			continue
+		}
+		if o.keep > 0 {
+			n, err := t.keep(ctx, o.keep)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s\t%d inputs\n", t, n)
 			continue
 		}
 		if i := slices.IndexFunc(recorded, t.same); o.goal > 0 && i >= 0 && recorded[i].count >= o.goal {
@@ -175,13 +187,13 @@ func (t target) fuzz(ctx context.Context, o *settings) (count int64, err error) 
 	if err != nil {
 		return 0, err
 	}
-	cache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	cache, err := t.cache(ctx)
 	if err != nil {
 		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, file, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", o.each.String(),
 		"-test.fuzzminimizetime", "10x", "-test.parallel", strconv.Itoa(o.parallel),
-		"-test.fuzzcachedir", filepath.Join(strings.TrimSpace(string(cache)), "fuzz", "github.com/tenon-mcp/tenon", t.dir))
+		"-test.fuzzcachedir", cache)
 	cmd.Dir = t.dir
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -203,6 +215,69 @@ func (t target) fuzz(ctx context.Context, o *settings) (count int64, err error) 
 		return count, fmt.Errorf("%s: %w\n%s", t, err, strings.Join(said, "\n"))
 	}
 	return count, nil
+}
+
+// cache returns the folder of inputs that were found to reach new code, with a folder
+// for each target of the package.
+func (t target) cache(ctx context.Context) (string, error) {
+	dir, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	return filepath.Join(strings.TrimSpace(string(dir)), "fuzz", "github.com/tenon-mcp/tenon", t.dir), err
+}
+
+// maxKept is the size of the largest input that is kept in the tree.
+const maxKept = 4 << 10
+
+// keep fills the corpus of a target in the tree to n inputs: of those in the cache,
+// small ones and larger ones alike. It returns the number of inputs in the tree.
+func (t target) keep(ctx context.Context, n int) (int, error) {
+	cache, err := t.cache(ctx)
+	if err != nil {
+		return 0, err
+	}
+	dir := filepath.Join(t.dir, "testdata", "fuzz", t.name)
+	had, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return 0, err
+	}
+	found, err := filepath.Glob(filepath.Join(cache, t.name, "*"))
+	if err != nil {
+		return 0, err
+	}
+	var inputs [][]byte
+	names := map[*byte]string{}
+	for _, file := range found {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		if len(data) > 0 && len(data) <= maxKept {
+			inputs = append(inputs, data)
+			names[&data[0]] = filepath.Base(file)
+		}
+	}
+	for _, data := range spread(inputs, n-len(had)) {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return 0, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, names[&data[0]]), data, 0o644); err != nil {
+			return 0, err
+		}
+	}
+	all, err := filepath.Glob(filepath.Join(dir, "*"))
+	return len(all), err
+}
+
+// spread returns n inputs of all sizes.
+func spread(inputs [][]byte, n int) [][]byte {
+	slices.SortFunc(inputs, func(a, b []byte) int { return cmp.Or(len(a)-len(b), bytes.Compare(a, b)) })
+	if n >= len(inputs) {
+		return inputs
+	}
+	var out [][]byte
+	for i := range max(0, n) {
+		out = append(out, inputs[(2*i+1)*len(inputs)/(2*n)])
+	}
+	return out
 }
 
 // The table is between these lines.

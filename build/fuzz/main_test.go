@@ -37,6 +37,50 @@ func TestTableAddsUp(t *testing.T) {
 	}
 }
 
+func TestSpreadHasAllSizes(t *testing.T) {
+	t.Parallel()
+	var all [][]byte
+	for n := range 100 {
+		all = append(all, make([]byte, 100-n))
+	}
+	var sizes []int
+	for _, data := range spread(all, 4) {
+		sizes = append(sizes, len(data))
+	}
+	if !slices.Equal(sizes, []int{13, 38, 63, 88}) {
+		t.Errorf("the sizes are %v", sizes)
+	}
+	if len(spread(all[:3], 4)) != 3 || len(spread(all, -1)) != 0 {
+		t.Error("too many")
+	}
+}
+
+// Every target has a corpus in the tree, of few and small files.
+func TestCorpusIsSmall(t *testing.T) {
+	t.Parallel()
+	all, err := find("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		files, err := filepath.Glob(filepath.Join("../..", x.dir, "testdata", "fuzz", x.name, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := int64(0)
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			size += info.Size()
+		}
+		if len(files) == 0 || len(files) > 20 || size > 50<<10 {
+			t.Errorf("%s has %d files of %d bytes in testdata/fuzz; use go run ./build/fuzz -keep 10", x, len(files), size)
+		}
+	}
+}
+
 // The document names no target that does not exist.
 func TestDocumentNamesTargets(t *testing.T) {
 	t.Parallel()
