@@ -200,7 +200,7 @@ func (c *compiler) origin(path, text string, private bool) *url.URL {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		c.fail(path, "a URL here has no user, query or fragment")
 	case u.Scheme == "http" && !private:
-		c.fail(path, "plain http needs private: true, or the setting private=1; use https")
+		c.fail(path, "plain http needs private: true, the setting private=1, or --private of tenon api; use https")
 	default:
 		return u
 	}

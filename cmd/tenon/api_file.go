@@ -180,6 +180,11 @@ and exact results and texts are not compared, only check, error and asked.
 					return err
 				}
 			}
+			if len(outcomes) == 0 && o.Only != "" {
+				p.note("No case has %q in its name.", o.Only)
+			} else if len(outcomes) == 0 {
+				p.note("The file has no cases. Put them below tests.")
+			}
 			return p.printOutcomes(outcomes)
 		},
 	}

@@ -23,6 +23,7 @@ func TestAPIFiles(t *testing.T) {
 	good := write("good.yaml", "tools: {get: {description: d, params: {id: string}, request: 'GET /{id}'}}\ntests:\n- {name: gets, tool: get, args: {id: a}, answers: [{request: GET /a, body: {n: 1}}], expect: {result: {n: 1}}}\n")
 	bad := write("bad.yaml", "tools: {get: {description: d, request: 'GET /{id}', output: {jq: '.['}}}\n")
 	wrong := write("wrong.yaml", "tools: {get: {description: d, request: GET /a}}\ntests:\n- {name: gets, tool: get, answers: [{request: GET /b, body: {n: 1}}], expect: {result: {n: 2}}}\n")
+	none := write("none-yet.yaml", "tools: {get: {description: d, request: GET /a}}\n")
 	for _, c := range []struct {
 		line string
 		code int
@@ -34,6 +35,8 @@ func TestAPIFiles(t *testing.T) {
 		{line: "api check " + filepath.Join(dir, "none.yaml"), code: exitUsage},
 		{line: "api test " + good, want: []string{"ok    gets\n1 passed, 0 failed, 0 skipped"}},
 		{line: "api test " + wrong, code: exitTool, want: []string{"FAIL  gets", "expected the request GET /b, got GET /a", `expected the result {"n":2}, got {"n":1}`}},
+		{line: "api test " + none, want: []string{"The file has no cases. Put them below tests.\n", "0 passed"}},
+		{line: "api test --run nothing " + good, want: []string{"No case has \"nothing\" in its name.\n"}},
 		{line: "api test orders", want: []string{", 0 failed"}},
 		{line: "api call " + good + " get id=..", code: exitTool, want: []string{"which is refused"}},
 		{line: "tools builtin:api?file=" + good, want: []string{"get"}},
@@ -46,7 +49,7 @@ func TestAPIFiles(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s%s", c.line, code, out, stderr)
 		}
 		for _, want := range c.want {
-			if !strings.Contains(out, want) {
+			if !strings.Contains(out+stderr, want) {
 				t.Errorf("%s: no %q in\n%s%s", c.line, want, out, stderr)
 			}
 		}

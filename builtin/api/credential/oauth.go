@@ -179,6 +179,9 @@ func (c *oauth) renew(ctx context.Context, a *account, old *token) (*token, erro
 	if old == nil || old.Refresh == "" {
 		return nil, nil
 	}
+	// The old refresh token may be used up now: a call that is cancelled meanwhile must
+	// not lose the new one. The timeout of the client applies.
+	ctx = context.WithoutCancel(ctx)
 	t, err := c.request(ctx, a.key, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}})
 	if err == nil {
 		t.Refresh = cmp.Or(t.Refresh, old.Refresh)

@@ -193,9 +193,12 @@ func (w *wire) forward(r *http.Request, sent []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(res.Body)
-	res.Body.Close()
-	res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxRecorded+1)) // the server bounds what it reads itself
+	rest := io.Reader(failing{err})
+	if err == nil {
+		rest = res.Body
+	}
+	res.Body = readCloser{io.MultiReader(bytes.NewReader(body), rest), res.Body}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count++
@@ -221,6 +224,12 @@ func (w *wire) answer(r *http.Request, res *http.Response, body []byte) spec.Ans
 		a.Body, _ = json.Marshal(string(body))
 	}
 	return a
+}
+
+// readCloser is a body whose beginning was read already.
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 // failing returns the error with which a body ended.

@@ -156,3 +156,24 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A file that would take the parser minutes or gigabytes is refused at once, and says
+// why.
+func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
+	const head = "tenon: api/1\nname: x\ntools:\n  "
+	for text, want := range map[string]string{
+		strings.Repeat("- ", 1<<20):  "x.yaml:4:1: the line has more than 200 of - ? : & and ! in a row; put a text in quotes",
+		strings.Repeat("? ", 1<<20):  "x.yaml:4:1: the line has more than 200 of",
+		strings.Repeat("a: ", 1<<20): "x.yaml:4:1: the line has more than 200 of",
+		strings.Repeat("!a ", 1<<20): "x.yaml:4:1: the line has more than 200 of",
+		strings.Repeat("&a ", 1<<20): "x.yaml:4:1: the line has more than 200 of",
+		"a: " + strings.Repeat("[", 150) + "1" + strings.Repeat("]", 150) + "\n  # ": "x.yaml:1:1: the file has more than 500000 values, with those of aliases, or is nested more than 100 deep",
+	} {
+		if _, err := Load("x.yaml", []byte(head+text+"a\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+	if line := crowded([]byte(`{` + strings.Repeat(`"a": -1, "b": [1, 2], `, 1000) + `}`)); line != 0 {
+		t.Errorf("JSON in one line is refused: line %d", line)
+	}
+}

@@ -19,6 +19,7 @@ const (
 	maxFile    = 4 << 20 // bytes
 	maxValues  = 500_000 // values, with those of aliases
 	maxNesting = 100
+	maxInARow  = 200 // indicators such as - and : of a line that has no brackets and quotes between them
 )
 
 // A node is a value of the file with its position.
@@ -155,6 +156,37 @@ func position(n ast.Node) (line, col int) {
 	return p.Line, p.Column
 }
 
+// errTooMany is the panic of a reader at the bounds of a file.
+var errTooMany = errors.New("too many values")
+
+// crowded returns the first line with more indicators in a row than a file needs; 0 if
+// there is none. Each may open a level, for which the parser takes time and memory in
+// proportion to the levels above it.
+func crowded(data []byte) (line int) {
+	line, count := 1, 0
+	for i, c := range data {
+		switch c {
+		case '\n':
+			line++
+			count = 0
+		case '"', '\'', ',', '{', '}', '[', ']':
+			count = 0
+		case '-', '?', ':':
+			if i+1 < len(data) && (data[i+1] == ' ' || data[i+1] == '\t') {
+				count++
+			}
+		case '&', '!':
+			if i > 0 && (data[i-1] == ' ' || data[i-1] == '\t') {
+				count++
+			}
+		}
+		if count > maxInARow {
+			return line
+		}
+	}
+	return 0
+}
+
 // read parses a file.
 func read(data []byte) (root *node, problems []Problem) {
 	if len(data) > maxFile {
@@ -163,9 +195,16 @@ func read(data []byte) (root *node, problems []Problem) {
 	if rawjson.Nesting(data) > 1000 {
 		return nil, []Problem{{Line: 1, Column: 1, Message: "brackets are nested too deep"}}
 	}
+	if line := crowded(data); line > 0 {
+		return nil, []Problem{{Line: line, Column: 1, Message: fmt.Sprintf("the line has more than %d of - ? : & and ! in a row; put a text in quotes", maxInARow)}}
+	}
 	defer func() { // a bug of the parser must not end the program
-		if recover() != nil {
-			root, problems = nil, []Problem{{Line: 1, Column: 1, Message: "invalid YAML"}}
+		if what := recover(); what != nil {
+			message := "invalid YAML"
+			if what == errTooMany {
+				message = fmt.Sprintf("the file has more than %d values, with those of aliases, or is nested more than %d deep", maxValues, maxNesting)
+			}
+			root, problems = nil, []Problem{{Line: 1, Column: 1, Message: message}}
 		}
 	}()
 	file, err := parser.ParseBytes(data, 0)
@@ -237,7 +276,7 @@ func syntaxProblem(err error, data []byte) Problem {
 
 func (r *reader) value(n ast.Node, depth int) *node {
 	if r.count++; r.count > maxValues || depth > maxNesting {
-		panic(errors.New("too many values"))
+		panic(errTooMany)
 	}
 	line, col := position(n)
 	out := &node{line: line, col: col}
@@ -298,7 +337,7 @@ func (r *reader) alias(n *ast.AliasNode, depth int) *node {
 // values.
 func (r *reader) again(v *node, depth int) {
 	if r.count++; r.count > maxValues || depth > maxNesting {
-		panic(errors.New("too many values"))
+		panic(errTooMany)
 	}
 	for _, item := range v.items {
 		r.again(item, depth+1)
@@ -307,12 +346,14 @@ func (r *reader) again(v *node, depth int) {
 
 func (r *reader) mapping(out *node, values []*ast.MappingValueNode, depth int) {
 	out.kind = object
+	merged, known := slicesMerged(values), map[string]bool{}
 	for _, f := range values {
 		if _, merge := f.Key.(*ast.MergeKeyNode); merge {
 			from := r.value(f.Value, depth+1)
 			for i, name := range from.names {
-				if out.get(name) == nil {
-					out.set(name, from.items[i])
+				if !known[name] {
+					known[name] = true
+					out.names, out.items = append(out.names, name), append(out.items, from.items[i])
 				}
 			}
 			continue
@@ -322,7 +363,8 @@ func (r *reader) mapping(out *node, values []*ast.MappingValueNode, depth int) {
 		if s, isText := key.(*ast.StringNode); isText {
 			name = s.Value
 		}
-		if !ok || out.get(name) != nil && !slicesMerged(values) {
+		name = strings.ToValidUTF8(name, "\ufffd")
+		if !ok || known[name] && !merged {
 			r.fail(key, "%q appears twice", textclip.Clip(name, 40))
 			continue
 		}
@@ -338,7 +380,12 @@ func (r *reader) mapping(out *node, values []*ast.MappingValueNode, depth int) {
 			v = &copied
 		}
 		v.key[0], v.key[1] = position(key)
-		out.set(strings.ToValidUTF8(name, "\ufffd"), v)
+		if known[name] {
+			out.set(name, v)
+			continue
+		}
+		known[name] = true
+		out.names, out.items = append(out.names, name), append(out.items, v)
 	}
 }
 
