@@ -483,3 +483,44 @@ func TestSubscriptionOutlivesFaults(t *testing.T) {
 		}
 	})
 }
+
+// A store that is away again and again, whenever a process would renew its lease
+// next, costs nobody a task: the process tries again soon.
+func TestStoreThatComesAndGoes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := &tasks.Memory{}
+		var away atomic.Bool
+		store := &faulty{Store: shared, choose: func(op string) fault {
+			if op == "Renew" && away.Load() {
+				return fails
+			}
+			return none
+		}}
+		quiet := slog.New(slog.DiscardHandler)
+		w, other := newWorld(t, &tasks.Options{Store: store, Log: quiet}), newWorld(t, &tasks.Options{Store: shared, Log: quiet})
+		w.tool(tasks.Required, func(ctx context.Context, _ *mcp.Call) (string, error) {
+			select {
+			case <-time.After(5 * time.Minute):
+				return "done", nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		})
+		id := w.start()
+		// The lease is renewed every 2.5 s. It is away then, and back for a second
+		// before the next time.
+		for range 100 {
+			time.Sleep(time.Second)
+			away.Store(true)
+			time.Sleep(1600 * time.Millisecond)
+			away.Store(false)
+			if got := other.get(id); got.Status != tasks.Working {
+				t.Fatalf("the task of a live process: %+v", got)
+			}
+		}
+		time.Sleep(time.Minute)
+		if got := other.get(id); got.Status != tasks.Completed {
+			t.Errorf("at its end: %+v", got)
+		}
+	})
+}

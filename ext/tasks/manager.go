@@ -35,7 +35,8 @@ type Options struct {
 	// Managers that share a store need the same Lease. A store that can tell
 	// whether a process exists may notice its end sooner. A Manager that could
 	// not reach the store waits for one more Lease, so that live processes can
-	// renew theirs first.
+	// renew theirs first. A process that lives and could not reach the store for
+	// half of its Lease, while others could, may count as dead.
 	Lease time.Duration
 	// Log receives errors of the store. Nil means slog.Default().
 	Log *slog.Logger
@@ -203,6 +204,11 @@ func (m *Manager) leaseTime() time.Duration { return m.opts.Lease * 2 / 3 }
 // are looked for.
 func (m *Manager) beatTime() time.Duration { return m.opts.Lease / 6 }
 
+// retryTime is how soon a renewal that failed is tried again. A store that is back
+// for longer than that renews the leases of all live processes, however often it
+// goes away: see internal/model/lease_test.go.
+func (m *Manager) retryTime() time.Duration { return m.beatTime() / 3 }
+
 // renew renews the lease. If it had ended, runs look whether they still own
 // their tasks.
 func (m *Manager) renew(ctx context.Context) error {
@@ -225,14 +231,16 @@ func (m *Manager) renew(ctx context.Context) error {
 
 // beat renews the lease until the server is closed.
 func (m *Manager) beat() {
-	ticker := time.NewTicker(m.beatTime())
-	defer ticker.Stop()
 	failing := false
 	for {
+		wait := m.beatTime()
+		if failing {
+			wait = m.retryTime()
+		}
 		select {
 		case <-m.ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(wait):
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, min(storeTimeout, m.beatTime()))
 		err := m.renew(ctx)

@@ -9,103 +9,133 @@ import (
 // and doubt in ext/tasks/manager.go, recoverSuspect in ext/tasks/takeover.go. The
 // leases of replicas (cluster/replica.go) follow the same rules.
 //
-// Process A runs a task, and B looks for tasks of processes without a lease. Time
-// is counted in beats; a lease of 6 of them is told to the store as 4. The store
-// may be away for either of them.
+// Process A runs a task, and B looks for tasks of processes without a lease. Either
+// may lose the store and find it again, any number of times: times are relative to
+// now and end at what makes no difference, so the model is finite without a limit
+// on outages. A step of time is as long as A waits before it tries again to renew
+// its lease.
 
 const (
-	leaseOption = 6               // Options.Lease
-	leaseTime   = 4               // Manager.leaseTime
-	leaseEnd    = 3 * leaseOption // of the model
+	leaseBeat   = 3               // Manager.beatTime; Manager.retryTime is 1
+	leaseOption = 6 * leaseBeat   // Options.Lease
+	leaseTime   = 4 * leaseBeat   // Manager.leaseTime
+	leaseCalm   = 2 * leaseOption // after which a dead process must have been noticed
+	// upTime is how long the store stays, in whole steps, once it is back: longer
+	// than the time until A tries again.
+	upTime = 2
 )
 
 type leaseState struct {
-	Now              int8
-	Renewed          int8 // by A, in the store
-	Doubt            int8 // until when B doubts
-	UpA, UpB         bool // the store answers
-	Alive            bool // A
-	RunA, RunB       bool
-	Failed           bool // B has ended the task
-	Beaten, Looked   bool // in this beat
-	Changes          int8 // of what is up, and of A
-	Quiet            int8 // when the last of them was
-	LostWithoutCause bool
+	Age        int8 // since A renewed its lease
+	Doubt      int8 // how long B doubts still
+	UpA, UpB   bool // the store answers
+	ForA, ForB int8 // how long it has, in whole steps
+	Away       int8 // how long A could not count on the store
+	TillA      int8 // until A renews
+	TillB      int8 // until B looks
+	Alive      bool // A
+	Calm       int8 // how long A has been dead while the store answers B
+	RunA, RunB bool
+	Failed     bool // B has ended the task
+	Wrongly    bool // of a process that could renew its lease
+	DidA, DidB bool // what they do in this step
 }
 
 type leaseVariant struct {
 	repeatable bool // another process may run the task
 	together   bool // the store is away for both or for none
 	// mistakes
-	lateStop, noDoubt, neverLook bool
+	lateStop, noDoubt, neverLook, lateRetry bool
 }
 
 func leaseModel(v leaseVariant) Model[leaseState] {
-	m := Model[leaseState]{Start: leaseState{UpA: true, UpB: true, Alive: true, RunA: true}}
+	start := leaseState{UpA: true, UpB: true, ForA: upTime, ForB: upTime, Alive: true, RunA: true, TillA: leaseBeat, TillB: leaseBeat}
+	m := Model[leaseState]{Start: start}
 	m.Steps = func(s leaseState) (steps []Step[leaseState]) {
+		if s.RunB || s.Failed {
+			return nil
+		}
 		add := func(name string, change func(*leaseState)) {
 			to := s
 			change(&to)
 			steps = append(steps, Step[leaseState]{name, to})
 		}
-		most := int8(4)
-		if v.together {
-			most = 2 // one outage
-		}
-		if s.Changes < most && s.Now < leaseEnd/2 {
-			changed := func(name string, change func(*leaseState)) {
-				add(name, func(to *leaseState) {
-					to.Changes++
-					to.Quiet = to.Now
-					change(to)
-				})
+		if !s.UpA || s.ForA >= upTime {
+			name := "the store comes or goes for A"
+			if v.together {
+				name = "the store comes or goes"
 			}
-			switch {
-			case v.together:
-				changed("the store comes or goes", func(to *leaseState) { to.UpA, to.UpB = !s.UpA, !s.UpA })
-			default:
-				changed("the store comes or goes for A", func(to *leaseState) { to.UpA = !s.UpA })
-				changed("the store comes or goes for B", func(to *leaseState) { to.UpB = !s.UpB })
-			}
-			if s.Alive {
-				changed("A dies", func(to *leaseState) { to.Alive, to.RunA = false, false })
-			}
-		}
-		if s.Alive && !s.Beaten {
-			add("A beats", func(to *leaseState) {
-				to.Beaten = true
-				limit := int8(leaseTime - 1) // a beat before the lease ends
-				if v.lateStop {
-					limit = leaseTime + 1
-				}
-				switch {
-				case s.UpA:
-					to.Renewed = s.Now
-				case s.Now-s.Renewed >= limit && v.repeatable: // leaseFailed, lose
-					to.RunA = false
+			add(name, func(to *leaseState) {
+				to.UpA, to.ForA = !s.UpA, 0
+				if v.together {
+					to.UpB, to.ForB, to.Calm = to.UpA, 0, 0
 				}
 			})
 		}
-		if !s.Looked {
+		if !v.together && (!s.UpB || s.ForB >= upTime) {
+			add("the store comes or goes for B", func(to *leaseState) { to.UpB, to.ForB, to.Calm = !s.UpB, 0, 0 })
+		}
+		if s.Alive {
+			add("A dies", func(to *leaseState) { to.Alive, to.RunA, to.Away, to.Calm = false, false, 0, 0 })
+		}
+		if s.Alive && s.TillA == 0 && !s.DidA {
+			add("A renews its lease", func(to *leaseState) {
+				to.DidA = true
+				limit := int8(leaseTime - leaseBeat) // a beat before the lease ends
+				if v.lateStop {
+					limit = leaseTime + 1
+				}
+				to.TillA = leaseBeat
+				switch {
+				case s.UpA:
+					to.Age = 0
+				default: // leaseFailed
+					if !v.lateRetry {
+						to.TillA = 1
+					}
+					if s.Age >= limit && v.repeatable {
+						to.RunA = false // lose
+					}
+				}
+			})
+		}
+		if s.TillB == 0 && !s.DidB {
 			add("B looks", func(to *leaseState) {
-				to.Looked = true
+				to.DidB, to.TillB = true, leaseBeat
 				switch {
 				case v.neverLook:
 				case !s.UpB:
-					to.Doubt = s.Now + leaseOption
-				case s.Now < s.Renewed+leaseTime, s.Now < s.Doubt && !v.noDoubt, s.RunB, s.Failed:
+					to.Doubt = leaseOption
+				case s.Age < leaseTime, s.Doubt > 0 && !v.noDoubt:
 				case v.repeatable:
 					to.RunB = true // takeOver
 				default:
 					to.Failed = true
-					to.LostWithoutCause = s.Alive && v.together
+					to.Wrongly = s.Alive && (v.together || s.Away < leaseTime-leaseBeat)
 				}
 			})
 		}
-		if (s.Beaten || !s.Alive) && s.Looked && s.Now < leaseEnd {
-			add("a beat passes", func(to *leaseState) {
-				to.Now++
-				to.Beaten, to.Looked = false, false
+		if (s.DidA || s.TillA > 0 || !s.Alive) && (s.DidB || s.TillB > 0) {
+			add("time passes", func(to *leaseState) {
+				to.DidA, to.DidB = false, false
+				to.Age = min(s.Age+1, leaseTime+1)
+				to.Doubt, to.TillB = max(0, s.Doubt-1), s.TillB-1
+				if s.Alive {
+					to.TillA = s.TillA - 1
+				}
+				if s.UpA {
+					to.ForA = min(s.ForA+1, upTime)
+				}
+				if s.UpB {
+					to.ForB = min(s.ForB+1, upTime)
+				}
+				to.Away = 0
+				if s.Alive && to.ForA < upTime && !v.together {
+					to.Away = min(s.Away+1, leaseTime)
+				}
+				if !s.Alive && s.UpB {
+					to.Calm = min(s.Calm+1, leaseCalm)
+				}
 			})
 		}
 		return steps
@@ -114,13 +144,9 @@ func leaseModel(v leaseVariant) Model[leaseState] {
 		switch {
 		case s.RunA && s.RunB:
 			return errors.New("two processes run the task")
-		case s.LostWithoutCause:
-			return errors.New("the task of a process that lives is failed, because the store was away for all")
-		}
-		return nil
-	}
-	m.AtEnd = func(s leaseState) error {
-		if !s.Alive && s.UpB && !s.RunB && !s.Failed && s.Now-s.Quiet > leaseOption+leaseTime {
+		case s.Wrongly:
+			return errors.New("the task of a process that lives, and could renew its lease, is failed")
+		case s.Calm >= leaseCalm:
 			return errors.New("nobody has noticed that the process is dead")
 		}
 		return nil
@@ -139,13 +165,24 @@ func TestOneProcessRunsATask(t *testing.T) {
 	}, leaseModel)
 }
 
-// An outage of the store for everybody costs no live process its task. A store
-// that comes and goes, so that one process misses it at each of its beats and the
-// other never, does: the other cannot know.
-func TestOutageOfTheStoreEndsNoTask(t *testing.T) {
+// A store that goes away for everybody, however often, costs no live process its
+// task, if it stays for longer than the time of a retry whenever it comes back.
+func TestOutagesOfTheStoreEndNoTask(t *testing.T) {
 	t.Parallel()
 	right := leaseVariant{together: true}
 	holds(t, right, map[string]leaseVariant{
-		"leases that ended during an outage count at once": {together: true, noDoubt: true},
+		"leases that ended during an outage count at once":           {together: true, noDoubt: true},
+		"a process that missed the store waits for a beat before it": {together: true, lateRetry: true},
+	}, leaseModel)
+}
+
+// A process that misses the store while others reach it loses its task only if it
+// could not count on the store for the time of a lease without its last beat: the
+// others cannot know more.
+func TestOutageForOneEndsItsTaskOnlyAfterALease(t *testing.T) {
+	t.Parallel()
+	holds(t, leaseVariant{}, map[string]leaseVariant{
+		"a process that missed the store waits for a beat before it": {lateRetry: true},
+		"nobody looks for dead processes":                            {neverLook: true},
 	}, leaseModel)
 }
