@@ -95,13 +95,25 @@ type lease struct {
 	user    string // the key of the principal
 	busy    int    // calls and subscriptions that use it
 	used    time.Time
-	keep    time.Time    // it is in use until then, also without a call
-	session *mcp.Session // whose end is observed; nil if none
-	forget  func()       // stops observing it
+	open    map[string]time.Time // what is unfinished without a call, and until when it counts; see hold
+	session *mcp.Session         // whose end is observed; nil if none
+	forget  func()               // stops observing it
 }
 
 // inUse reports whether the connection must not be closed.
-func (l *lease) inUse(now time.Time) bool { return l.busy > 0 || now.Before(l.keep) }
+func (l *lease) inUse(now time.Time) bool { return l.busy > 0 || now.Before(l.keep(now)) }
+
+// keep returns until when the connection is in use without a call.
+func (l *lease) keep(now time.Time) (until time.Time) {
+	for key, end := range l.open {
+		if !now.Before(end) {
+			delete(l.open, key)
+		} else if end.After(until) {
+			until = end
+		}
+	}
+	return until
+}
 
 // of returns the connection of a caller, in use until release is called. For a
 // server with one connection for all it is u itself.
@@ -254,6 +266,9 @@ func (p *pool) release(one *upstream) {
 const (
 	inputKeep = 5 * time.Minute
 	taskKeep  = time.Hour
+	// maxOpen is how many input requests and tasks of a connection are known one
+	// by one. Others keep it for their whole time.
+	maxOpen = 1000
 )
 
 // hold keeps the connection of a call that is not finished: one that needs input,
@@ -263,11 +278,12 @@ func (u *upstream) hold(res *mcp.Result, err error) {
 		return
 	}
 	var keep time.Duration
+	var key string
 	if need, ok := errors.AsType[*mcp.InputRequired](err); ok && need.Abandon != nil {
-		keep = inputKeep
+		keep, key = inputKeep, inputKey(need.State)
 	}
 	if err == nil && res.Type == "task" {
-		keep = taskKeep
+		keep, key = taskKeep, taskKey(res.Body)
 		if ms, err := strconv.ParseInt(string(rawjson.Lookup(res.Body, "ttlMs")), 10, 64); err == nil {
 			keep = min(keep, time.Duration(ms)*time.Millisecond)
 		}
@@ -277,9 +293,44 @@ func (u *upstream) hold(res *mcp.Result, err error) {
 	}
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
-	if until := time.Now().Add(keep); until.After(u.lease.keep) {
-		u.lease.keep = until
+	if len(u.lease.open) >= maxOpen {
+		key = ""
 	}
+	if u.lease.open == nil {
+		u.lease.open = map[string]time.Time{}
+	}
+	if until := time.Now().Add(keep); until.After(u.lease.open[key]) {
+		u.lease.open[key] = until
+	}
+}
+
+// continued notes that a call goes on with the state of an input request.
+func (u *upstream) continued(state string) {
+	if u.in != nil && state != "" {
+		u.finish(inputKey(state))
+	}
+}
+
+// heard notes what a result or a notification of the server says about a task.
+func (u *upstream) heard(method string, body []byte) {
+	if u.in == nil || !strings.HasPrefix(method, "tasks/") && !strings.HasPrefix(method, "notifications/tasks") {
+		return
+	}
+	switch status, _ := rawjson.String(rawjson.Lookup(body, "status")); status {
+	case "completed", "failed", "cancelled":
+		u.finish(taskKey(body))
+	}
+}
+
+func inputKey(state string) string { return "input " + state }
+
+func taskKey(body []byte) string { return "task " + string(rawjson.Lookup(body, "taskId")) }
+
+// finish ends what hold began.
+func (u *upstream) finish(key string) {
+	u.in.mu.Lock()
+	defer u.in.mu.Unlock()
+	delete(u.lease.open, key)
 }
 
 // oldestLocked returns the connection that has not been used for longest and is
@@ -341,7 +392,7 @@ func (p *pool) sweepIdle() {
 	next := p.Idle
 	p.mu.Lock()
 	for _, one := range p.conns {
-		left := max(p.Idle-now.Sub(one.lease.used), one.lease.keep.Sub(now))
+		left := max(p.Idle-now.Sub(one.lease.used), one.lease.keep(now).Sub(now))
 		switch {
 		case one.lease.busy > 0:
 		case left > 0:

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -325,6 +326,37 @@ func TestUnfinishedCallsKeepTheirConnection(t *testing.T) {
 			if got := fmt.Sprint(d.open()); got != step.open {
 				t.Errorf("after %v more connections of %s; want %s", step.after, got, step.open)
 			}
+		}
+	})
+}
+
+// A task that has ended, and an input request that was answered, keep no
+// connection: other users need it.
+func TestFinishedCallsDoNotKeepTheirConnection(t *testing.T) {
+	pooled(t, Connections{Scope: PerUser, Max: 2, Idle: time.Minute}, func(t *testing.T, r *Router, d *dialled) {
+		serve := func(name string, c *mcp.Call, res mcp.Result, err error) {
+			t.Helper()
+			if _, err := callAs(t.Context(), r, caller(name), mcp.MethodToolsList, `{}`); err != nil {
+				t.Error(err)
+			}
+			one := d.of(name)
+			one.change(func() { one.other = func(context.Context, *mcp.Call) (mcp.Result, error) { return res, err } })
+			c.Caller = caller(name)
+			_, _ = r.Serve(t.Context(), c)
+		}
+		params := json.RawMessage(`{"name":"a__x"}`)
+		serve("ann", &mcp.Call{Method: mcp.MethodToolsCall, Params: params}, mcp.Result{}, &mcp.InputRequired{State: "s", Abandon: func() {}})
+		serve("ann", &mcp.Call{Method: mcp.MethodToolsCall, Params: params, State: "s"}, mcp.Result{Body: json.RawMessage(`{}`)}, nil)
+		serve("bob", &mcp.Call{Method: mcp.MethodToolsCall, Params: params}, mcp.Result{Type: "task", Body: json.RawMessage(`{"taskId":"t","ttlMs":600000}`)}, nil)
+		serve("bob", &mcp.Call{Method: tasks.MethodGet, Params: json.RawMessage(`{"taskId":"a__t"}`)}, mcp.Result{Body: json.RawMessage(`{"taskId":"t","status":"working"}`)}, nil)
+		time.Sleep(2 * time.Minute)
+		if got := fmt.Sprint(d.open()); got != "[bob]" {
+			t.Errorf("while a task runs: connections of %s", got)
+		}
+		serve("bob", &mcp.Call{Method: tasks.MethodGet, Params: json.RawMessage(`{"taskId":"a__t"}`)}, mcp.Result{Body: json.RawMessage(`{"taskId":"t","status":"completed"}`)}, nil)
+		time.Sleep(2 * time.Minute)
+		if got := fmt.Sprint(d.open()); got != "[]" {
+			t.Errorf("after its end: connections of %s", got)
 		}
 	})
 }

@@ -262,7 +262,10 @@ func (f *follower) follow(ctx context.Context, u *upstream) error {
 	defer one.release()
 	c := f.call
 	c.Params, c.Detach = f.params, nil
-	c.OnNotification = func(n mcp.Notification) { f.notified(u.notification(n)) }
+	c.OnNotification = func(n mcp.Notification) {
+		one.heard(n.Method, n.Params)
+		f.notified(u.notification(n))
+	}
 	_, err = one.handler.Serve(ctx, &c)
 	return err
 }

@@ -177,8 +177,10 @@ func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	defer one.release()
+	one.continued(c.State)
 	res, err := one.serve(ctx, &onward)
 	one.hold(&res, err)
+	one.heard(c.Method, res.Body)
 	if err != nil {
 		return mcp.Result{}, r.holds.keep(to, r.errorFor(ctx, to, c, err))
 	}
