@@ -7,7 +7,7 @@ COMMANDS := race-commands-a-f race-commands-g race-commands-rest
 export GORACE ?= atexit_sleep_ms=10
 SUBMODS := test/peers test/login test/models test/page test/collector bench build/release
 
-.PHONY: help test beside-peers beside-servers $(COMMANDS) race-packages lint vet servers npm browsers race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults clean
+.PHONY: help test beside-peers beside-servers $(COMMANDS) race-packages lint vet servers npm browsers race stress flood gateway-isolation gateway-crossing lost-edits task-crashes models peers host login page api api-compare bench-api collector cluster cluster-demo bench bench-page bench-host bench-peers bench-check bench-cluster fuzz conformance captures build release release-check release-test stores faults soak soak-short clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -24,7 +24,7 @@ beside-peers: ## the first half of the stages of make test beside the race detec
 	@$(MAKE) --no-print-directory -j1 stress flood models peers host
 
 beside-servers: ## the second half
-	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults release-test conformance FAULTS=-short
+	@$(MAKE) --no-print-directory -j1 login api collector cluster stores faults soak-short release-test conformance FAULTS=-short
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
 	@echo "== $$(date +%T) staticcheck"
@@ -94,6 +94,14 @@ cluster-demo: servers build ## three gateways behind nginx with Redis, under loa
 faults: ## peers with faults between them: what the caller sees, and that nothing is left
 	@echo "== $$(date +%T) faults"
 	@$(GO) test -count=1 -timeout 20m $(FAULTS) ./test/faults
+
+soak: ## gateways, servers and a host for LENGTH (30m) with a fault every second: nothing grows, crosses or is lost
+	@echo "== $$(date +%T) soak"
+	@SOAK=$${LENGTH:-30m} $(GO) test -count=1 -timeout 0 -v -run '^TestSoak$$' ./test/soak
+
+soak-short: ## the same for 15 s, too short for trends
+	@echo "== $$(date +%T) soak, short"
+	@$(GO) test -count=1 -timeout 10m ./test/soak
 
 stores: servers ## every store, with each call of the system that changes a file failing once, and killed once at each
 	@echo "== $$(date +%T) stores"

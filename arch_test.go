@@ -115,6 +115,7 @@ var importRules = map[string]importRule{
 	"internal/leaktest":     {why: "test support that every package may use"},
 	"internal/needtest":     {why: "test support that every package may use"},
 	"internal/ptytest":      {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
+	"internal/linktest":     {why: "test support: a network with faults; it knows no other package"},
 	"internal/redistest":    {on: []string{"internal/needtest"}, why: "test support: real Redis servers"},
 	"internal/spectest":     {on: []string{"internal/protocol", "mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/tasktest":     {on: []string{"mcp", "server", "ext/tasks", "transport/streamable"}, why: "test support: processes with tasks that are killed"},
@@ -200,6 +201,7 @@ var importRules = map[string]importRule{
 	"test/api":          {why: "end to end: it has tests and nothing else"},
 	"internal/model":    {why: "models of state machines: it has tests, and what they share"},
 	"test/faults":       {why: "peers with faults between them: it has tests and nothing else"},
+	"test/soak":         {why: "it runs the programs for long, with faults: it has tests and nothing else"},
 	"test/stores":       {why: "every store, with faults of the system under it: it has tests and nothing else"},
 	"build/fuzz":        {why: "it runs the fuzz targets and counts; it knows them by their names"},
 	"test/host":         {why: "end to end: it has tests and nothing else"},
@@ -207,7 +209,7 @@ var importRules = map[string]importRule{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/racetest", "internal/redistest", "internal/spectest", "internal/talktest", "internal/tasktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/linktest", "internal/needtest", "internal/ptytest", "internal/racetest", "internal/redistest", "internal/spectest", "internal/talktest", "internal/tasktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest", "cluster/storetest"}
 
 type listed struct {
 	ImportPath string

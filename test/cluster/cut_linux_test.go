@@ -2,91 +2,15 @@ package cluster
 
 import (
 	"context"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/linktest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
-
-// A link passes connections on to an address, or keeps them open and passes
-// nothing while it is cut, as a network that drops packets.
-type link struct {
-	addr string
-
-	mu   sync.Mutex
-	open chan struct{} // closed while bytes pass
-}
-
-// newLink returns a link to an address.
-func newLink(t testing.TB, to string) *link {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &link{addr: listener.Addr().String(), open: make(chan struct{})}
-	close(l.open)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			from, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer from.Close()
-				<-l.passes()
-				there, err := net.Dial("tcp", to)
-				if err != nil {
-					return
-				}
-				go func() {
-					defer from.Close()
-					l.copy(from, there)
-				}()
-				defer there.Close()
-				l.copy(there, from)
-			}()
-		}
-	}()
-	return l
-}
-
-// passes returns a channel that is closed when bytes pass.
-func (l *link) passes() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open
-}
-
-func (l *link) copy(to io.Writer, from io.Reader) {
-	buf := make([]byte, 4096)
-	for {
-		n, err := from.Read(buf)
-		<-l.passes()
-		if _, broken := to.Write(buf[:n]); err != nil || broken != nil {
-			return
-		}
-	}
-}
-
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open = make(chan struct{})
-}
-
-func (l *link) mend() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.open)
-}
 
 // direct connects a client to one replica, without nginx.
 func (r *replica) direct(t testing.TB, rev mcp.Revision, o *client.Options) *client.Client {
@@ -113,15 +37,15 @@ func (r *replica) members(t testing.TB, want int) {
 // lease, and takes part again when it reaches Redis.
 func TestReplicaCutOffFromRedis(t *testing.T) {
 	modern, _, servers := twoShops(t)
-	var l *link
+	var l *linktest.Link
 	w := startEach(t, 3, servers, "", func(i int, r *replica) {
 		if i == 0 {
-			l = newLink(t, r.w.redis.Addr)
+			l = linktest.New(t, r.w.redis.Addr)
 			u, err := url.Parse(r.w.redis.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
-			u.Host = l.addr
+			u.Host = l.Addr
 			r.env = append(r.env, "TENON_REDIS="+u.String())
 		}
 	})
@@ -134,7 +58,7 @@ func TestReplicaCutOffFromRedis(t *testing.T) {
 		result <- err
 	}()
 	expect(t, modern.waiting, "open")
-	l.cut()
+	l.Cut()
 	began, failed := time.Now(), 0
 	for i := range 12 {
 		if err := tries(t, newer); err != nil {
@@ -159,7 +83,7 @@ func TestReplicaCutOffFromRedis(t *testing.T) {
 	if resp, err := http.Get("http://" + cut.addr + "/readyz"); err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("the replica is not ready for modern clients: %v", err)
 	}
-	l.mend()
+	l.Mend()
 	other.members(t, 3)
 	recovers(t, there)
 	for range 6 {
