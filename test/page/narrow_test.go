@@ -69,7 +69,7 @@ func TestPlayerInSight(t *testing.T) {
 	p := open(t, h.address(), laptop)
 	p.until(`document.querySelectorAll('.counts').length === 7`)
 	p.sees("Model Context Protocol")
-	inSight := `(() => { const r = document.querySelector('.player:not([hidden]) .step[aria-current]')?.getBoundingClientRect(); if (!r) return 'nothing is played'; const x = r.left + r.width / 2, y = r.top + r.height / 2; const on = document.elementFromPoint(x, y)?.closest('.step'); return on?.hasAttribute('aria-current') ? '' : 'the step is at ' + Math.round(x) + ', ' + Math.round(y); })()`
+	inSight := `(() => { const r = document.querySelector('.player:not([hidden]) .step[aria-current]')?.getBoundingClientRect(); if (!r) return 'nothing is played'; const x = r.left + r.width / 2, y = r.top + r.height / 2; const on = document.elementFromPoint(x, y)?.closest('.step'); if (!on?.hasAttribute('aria-current')) return 'the step is at ' + Math.round(x) + ', ' + Math.round(y); const e = document.elementFromPoint(x, innerHeight - 2); return e?.closest('.picture, .shape, .life, .carrier') ? 'below the player is ' + e.className : ''; })()`
 	for _, l := range []screen{laptop, pocket, wideDesk} {
 		p.resize(l)
 		for _, v := range [][2]string{{"#/", "Play a tool call"}, {"#/learn/messages/kinds", "Play one of each"}, {"#/learn/messages/lifecycle", "Play both"}, {"#/learn/transport", "Play the same call three times"}} {
@@ -147,5 +147,38 @@ func TestLatestKindIsShown(t *testing.T) {
 	p.until(`window.done`)
 	if got := eval[string](p, `document.querySelector('.shape-text strong').innerText`); got != "Notification" {
 		t.Errorf("Notification was chosen last, shown is %s", got)
+	}
+}
+
+// What was asked for while a call ran does not replace the messages and log lines
+// that were asked for after it, if it arrives later.
+func TestLatestMessagesOfARunAreShown(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	h.ready(t, "calc")
+	p := open(t, h.address(), desk)
+	p.at("#/drive/calc/tools/average", `document.querySelector('.runbar')`)
+	eval[bool](p, `(() => {
+		const real = fetch;
+		let n = 0;
+		window.fetch = async (u, o) => {
+			if (!/runs\/.*\/messages/.test(u) || n++) return real(u, o);
+			await new Promise((go) => { window.release = go; });
+			setTimeout(() => { window.done = true; }, 500);
+			return new Response('{"messages":[],"lines":[]}');
+		};
+		return true;
+	})()`)
+	p.clickText("Run")
+	p.until(`document.querySelector('#tray .ask') && window.release`)
+	p.clickText("Decline")
+	p.until(`document.querySelector('.run-meta .state') && !document.querySelector('.run-meta .state.wait')`)
+	const shown = `document.querySelector('.outcome-pane .segments button:nth-child(2) .n')?.innerText`
+	p.until(`Number(` + shown + `) > 2`)
+	before := eval[string](p, shown)
+	eval[bool](p, `release() ?? true`)
+	p.until(`window.done`)
+	if got := eval[string](p, shown); got != before {
+		t.Errorf("the run has %s messages, and shown are %s", before, got)
 	}
 }

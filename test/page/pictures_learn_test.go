@@ -23,7 +23,7 @@ func TestLearnPictures(t *testing.T) {
 		{"lifecycle", "#/learn/messages/lifecycle", "Play both", "Client"},
 		{"transport", "#/learn/transport", "Play the same call three times", "stdio"},
 	}
-	for _, l := range all3 {
+	for _, l := range all4 {
 		p.resize(l.screen)
 		for _, v := range views {
 			eval[string](p, "location.hash = "+quote(v.hash))
@@ -36,7 +36,7 @@ func TestLearnPictures(t *testing.T) {
 			keep(t, v.name+l.suffix, p)
 		}
 	}
-	for _, l := range all3 {
+	for _, l := range all4 {
 		p.resize(l.screen)
 		p.at("#/servers", `document.querySelectorAll('.server-row .offer.tools').length === 4`)
 		keep(t, "servers"+l.suffix, p)

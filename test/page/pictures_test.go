@@ -58,6 +58,7 @@ var (
 	pocket    = screen{width: 390, height: 844}
 	night2    = []picture{{wideDesk, ""}, {wideNight, "-dark"}}
 	all3      = []picture{{wideDesk, ""}, {wideNight, "-dark"}, {pocket, "-phone"}}
+	all4      = append(all3, picture{laptop, "-1024"})
 )
 
 // A picture is how a view is looked at, and what is added to the name of its file.
@@ -90,7 +91,7 @@ func TestPictures(t *testing.T) {
 	p.until(`document.querySelectorAll('.sides > div').length === 2`)
 	p.rest()
 	keep(t, "eras", p)
-	for _, l := range all3 {
+	for _, l := range all4 {
 		p.resize(l.screen)
 		for _, v := range []struct{ name, hash, ready string }{
 			{"server", "#/drive/shop/tools/run_query", viewShown},

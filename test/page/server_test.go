@@ -184,7 +184,7 @@ func TestRunHasItsMessagesAndLogs(t *testing.T) {
 	p.clickText("Run again")
 	p.until(`document.querySelector('.run-meta .state')?.innerText.trim() === '#5 ok'`)
 	p.until(`document.querySelector('.outcome').innerText.includes('hello')`)
-	p.until(`/· p50\u00a0.* · 5\u00a0calls,\u00a02\u00a0failed$/.test(document.querySelector('.list .under-name')?.innerText)`)
+	p.until(`/p50\u00a0.* · 5\u00a0calls,\u00a02\u00a0failed$/.test(document.querySelector('.list .under-name')?.innerText)`)
 }
 
 // Any method can be sent from nothing, also in another revision.

@@ -86,3 +86,16 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 }
 
 const live = `document.querySelector('.pill.line.ok') !== null`
+
+// A page whose login has ended says so, and no longer that it is reconnecting.
+func TestClosedPageDoesNotReconnect(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, setup{servers: samples(t)[:1]})
+	p := open(t, h.address(), desk)
+	p.until(live)
+	eval[bool](p, `import(document.querySelector('link[rel=modulepreload]').href).then(({store}) => { Object.defineProperty(store.state, 'online', {get: () => false, set() {}}); store.emit('online', false); window.out = () => store.emit('out', 'no'); return true; })`)
+	p.sees("Reconnecting")
+	eval[bool](p, `window.out() ?? true`)
+	p.sees("Tenon was started again, or the login of this page has ended.")
+	p.until(`!document.body.innerText.includes('Reconnecting')`)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
@@ -325,4 +326,12 @@ func TestPostNeedsAnOrigin(t *testing.T) {
 	p.clickText("Wire")
 	p.clickText("Clear")
 	p.sees("No messages yet")
+}
+
+// Lines of standard error are shown without the escapes of their colours.
+func TestStderrRowsHaveNoEscapes(t *testing.T) {
+	t.Parallel()
+	h := newFixture(t, setup{servers: []config.Server{{Name: "loud", Kind: config.Stdio, Command: "sh", Args: []string{"-c", `printf '\033[31mred\033[0m words\n' >&2; cat > /dev/null`}}}})
+	p := open(t, h.address(), desk)
+	p.at("#/wire", `[...document.querySelectorAll('.wrow.stderr .method')].some((e) => e.innerText.trim().endsWith('stderr red words'))`)
 }

@@ -102,6 +102,7 @@ function showNotices() {
 // closed shows why the browser is not logged in, and how to log in.
 function closed(text) {
   document.getElementById('top').replaceChildren();
+  banner('');
   fill(main, h('section', { class: 'closed' }, h('h1', null, 'This page is closed'),
     h('p', null, text),
     h('p', { class: 'soft' }, 'The address works once, in one browser. Press Enter in the terminal where Tenon runs, and open the address that it prints.')));
@@ -109,12 +110,12 @@ function closed(text) {
 
 async function start() {
   let now;
-  try { await api.login(); now = await load(); } catch (e) { closed(e.message); return; }
+  try { await api.login(); now = await load(); } catch (e) { closed(e.status === 401 ? 'This browser is not logged in.' : e.message); return; }
   top();
   tray();
   keys(go);
   on('online', () => banner(state.online ? '' : 'Connection to tenon lost. Reconnecting; what you see may be out of date.'));
-  on('out', ([text]) => closed(text));
+  on('out', () => closed('Tenon was started again, or the login of this page has ended.'));
   on('fault', (list) => announce(list.at(-1)));
   on('notice', (list) => list.forEach(notice));
   if (state.only && (!location.hash || location.hash === '#/')) history.replaceState(null, '', '#/drive/' + encodeURIComponent(state.only));

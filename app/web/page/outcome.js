@@ -130,12 +130,13 @@ export class Outcome {
   fetchSoon() { this.due ??= setTimeout(() => { this.due = null; if (!this.signal.aborted) this.fetch(); }, 300); }
 
   async fetch() {
-    const id = this.id;
+    const id = this.id, mine = this.asked = (this.asked ?? 0) + 1;
     const found = await api.get(`runs/${encodeURIComponent(id)}/messages`).catch(() => null);
     // A response with a wrong id ends no call: say so instead of waiting.
     const r = this.run();
     const near = r?.phase === 'running' ? await api.get(`wire?limit=50&server=${encodeURIComponent(this.server)}`).catch(() => null) : null;
-    if (this.signal.aborted || id !== this.id) return;
+    if (this.signal.aborted || id !== this.id || mine < this.got) return; // a later one has arrived
+    this.got = mine;
     this.found = found;
     this.unmatched = near?.messages.find((m) => m.seq > r.after && unmatched(m))?.seq;
     if (this.unmatched) this.draw();

@@ -102,7 +102,7 @@ class View {
 
   latency(tool) {
     const s = this.stats.get(tool);
-    return s ? ` · ${[`p50 ${millis(s.p50)}`, `p95 ${millis(s.p95)}`, count(s.calls, 'call') + (s.failed ? `, ${s.failed} failed` : '')].map((t) => t.replace(/ /g, '\u00a0')).join(' · ')}` : '';
+    return s ? `${[`p50 ${millis(s.p50)}`, `p95 ${millis(s.p95)}`, count(s.calls, 'call') + (s.failed ? `, ${s.failed} failed` : '')].map((t) => t.replace(/ /g, '\u00a0')).join(' · ')}` : '';
   }
 
   drawHead() {
@@ -191,7 +191,7 @@ class View {
   under(t) {
     const stat = h('span', null, this.latency(t.name));
     stat.dataset.stat = t.name;
-    return h('span', { class: 'under-name' }, h('code', null, t.name), stat);
+    return h('span', { class: 'under-name' }, (t.title || t.annotations?.title) && h('code', null, t.name), stat);
   }
 
   two(list, detailed) { return h('div', { class: 'two-sides' + (this.item ? ' chosen' : '') }, list, h('div', { class: 'detail' }, detailed)); }

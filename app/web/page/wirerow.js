@@ -1,6 +1,7 @@
 // A row of the wire: an element that is reused for one message after the other.
 
 import { h, icon, visible } from './dom.js';
+import { bare } from './ansi.js';
 import { bytes, clock, millis } from './format.js';
 import { status } from './status.js';
 import { rows } from './store.js';
@@ -57,7 +58,7 @@ export class Row {
     c.method.style.setProperty('--d', depth);
     const hue = hues[m.method?.split('/')[0]];
     c.method.append(h('span', { class: hue ? 'hue ' + hue : '' }, visible((depth && (m.kind === 'response' || m.kind === 'error') ? m.kind === 'error' ? 'error' : 'result' : plain[m.kind] ?? m.method ?? m.kind))));
-    if (m.about && !(depth && (m.kind === 'response' || m.kind === 'error'))) c.method.append(h('em', null, ' ' + m.about));
+    if (m.about && !(depth && (m.kind === 'response' || m.kind === 'error'))) c.method.append(h('em', null, ' ' + (m.kind === 'stderr' ? bare(m.about) : m.about)));
     c.id.textContent = visible(m.id ?? '');
     c.status.textContent = word + (m.problems ? ` ✕${m.problems}` : '');
     c.status.className = 'status ' + (m.problems && tone !== 'wait' ? 'bad' : tone);
