@@ -69,7 +69,7 @@ func TestPlayerInSight(t *testing.T) {
 	p := open(t, h.address(), laptop)
 	p.until(`document.querySelectorAll('.counts').length === 7`)
 	p.sees("Model Context Protocol")
-	inSight := `(() => { const r = document.querySelector('.player:not([hidden]) .step[aria-current]')?.getBoundingClientRect(); if (!r) return 'nothing is played'; const x = r.left + r.width / 2, y = r.top + r.height / 2; const on = document.elementFromPoint(x, y)?.closest('.step'); if (!on?.hasAttribute('aria-current')) return 'the step is at ' + Math.round(x) + ', ' + Math.round(y); const e = document.elementFromPoint(x, innerHeight - 2); return e?.closest('.picture, .shape, .life, .carrier') ? 'below the player is ' + e.className : ''; })()`
+	inSight := `(() => { const r = document.querySelector('.player:not([hidden]) .step[aria-current]')?.getBoundingClientRect(); if (!r) return 'nothing is played'; const x = r.left + r.width / 2, y = r.top + r.height / 2; const on = document.elementFromPoint(x, y)?.closest('.step'); if (!on?.hasAttribute('aria-current')) return 'the step is at ' + Math.round(x) + ', ' + Math.round(y); const e = document.elementFromPoint(x, innerHeight - 2); if (e?.closest('.picture, .shape, .life, .carrier')) return 'below the player is ' + e.className; const at = document.querySelector('.life li.active, .piece.active'); return !at || at.getBoundingClientRect().top < document.querySelector('.player').getBoundingClientRect().top ? '' : 'what is played is below the fold'; })()`
 	for _, l := range []screen{laptop, pocket, wideDesk} {
 		p.resize(l)
 		for _, v := range [][2]string{{"#/", "Play a tool call"}, {"#/learn/messages/kinds", "Play one of each"}, {"#/learn/messages/lifecycle", "Play both"}, {"#/learn/transport", "Play the same call three times"}} {
@@ -77,6 +77,10 @@ func TestPlayerInSight(t *testing.T) {
 			p.clickText(v[1])
 			if left := p.settles(inSight); left != "" {
 				t.Errorf("%s at %d pixels: %s", v[0], l.width, left)
+			}
+			eval[bool](p, `[...document.querySelectorAll('.player:not([hidden]) .step')].at(-1).click() ?? true`)
+			if left := p.settles(inSight); left != "" {
+				t.Errorf("the end of %s at %d pixels: %s", v[0], l.width, left)
 			}
 		}
 		p.at("#/", `document.querySelector('.lesson')?.checkVisibility()`)

@@ -25,7 +25,7 @@ export function lifecycle(signal, tools) {
   const choice = revisions(legacy(), () => play(), 'Protocol version of the session');
   cols.legacy.head.append(choice);
   cols.modern.head.append(h('span', { class: 'soft mono' }, modern));
-  const player = new Player({ label: 'Both lifecycles', signal, show: (s) => { for (const el of document.querySelectorAll('.life li')) el.classList.toggle('active', el.dataset.seq === String(s.seq)); } });
+  const player = new Player({ label: 'Both lifecycles', signal, show: (s) => { for (const el of document.querySelectorAll('.life li')) if (el.classList.toggle('active', el.dataset.seq === String(s.seq))) el.scrollIntoView({ block: 'nearest' }); } });
   const play = async () => {
     try {
       const old = await api.post('learn/run', { example: 'tool', ...pick.get(), revision: choice.value });

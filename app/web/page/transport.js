@@ -19,7 +19,7 @@ export function show(parts, signal, { head, tools }) {
   const pick = numbers();
   const choice = revisions(state.revisions.filter((r) => r !== '2024-11-05'), () => play());
   const place = h('div', { class: 'carried' }, Object.entries(kinds).map(([id, k]) => column(id, k, null)));
-  const player = new Player({ label: 'The same call, three times', signal, show: (s) => { for (const el of place.querySelectorAll('.piece')) el.classList.toggle('active', el.dataset.step === s.id); } });
+  const player = new Player({ label: 'The same call, three times', signal, show: (s) => { for (const el of place.querySelectorAll('.piece')) if (el.classList.toggle('active', el.dataset.step === s.id)) el.scrollIntoView({ block: 'nearest' }); } });
   const play = async () => {
     try {
       const got = await api.post('learn/transports', { ...pick.get(), revision: choice.value });
