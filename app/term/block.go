@@ -118,14 +118,18 @@ func (e *entry) first() int {
 }
 
 // userMessage is a message of the user.
-type userMessage struct{ text string }
+type userMessage struct {
+	text   string
+	images [][]byte // of a saved message
+}
 
 func (b userMessage) lines(width int, th *theme) []string {
 	body := wrap(visible.Text(b.text), width-2)
 	for i, l := range body {
 		body[i] = th.accent.Render(l)
 	}
-	return append([]string{""}, indented(body, th.accent.Render("› "), "  ")...)
+	out := append([]string{""}, indented(body, th.accent.Render("› "), "  ")...)
+	return append(out, th.pictures.lines(b.pictures(), 2, width)...)
 }
 
 // note is a message of the program.
@@ -218,7 +222,12 @@ func savedBlocks(messages []llm.Message) []block {
 		for _, p := range m.Parts {
 			switch {
 			case p.Kind == llm.PartText && m.Role == llm.RoleUser:
-				all = append(all, userMessage{p.Text})
+				all = append(all, userMessage{text: p.Text})
+			case p.Kind == llm.PartImage && m.Role == llm.RoleUser:
+				if u, ok := lastUser(all); ok { // the one that attaches it
+					u.images = append(u.images, p.Data)
+					all[len(all)-1] = u
+				}
 			case p.Kind == llm.PartText && m.Role == llm.RoleAssistant:
 				s := &streamed{}
 				s.add(p.Text)
@@ -249,4 +258,12 @@ func savedBlocks(messages []llm.Message) []block {
 		}
 	}
 	return all
+}
+
+// lastUser returns the last block if it is a message of the user.
+func lastUser(all []block) (u userMessage, ok bool) {
+	if len(all) > 0 {
+		u, ok = all[len(all)-1].(userMessage)
+	}
+	return u, ok
 }

@@ -35,10 +35,12 @@ func (c *card) lines(width int, th *theme) []string {
 	if !c.open {
 		head += " " + th.dim.Render(line(compact(c.call.Arguments)))
 		out = append(out, cut(head, width))
-		return append(out, c.short(width, th)...)
+		out = append(out, c.short(width, th)...)
+	} else {
+		out = append(out, cut(head, width))
+		out = append(out, c.full(width, th)...)
 	}
-	out = append(out, cut(head, width))
-	return append(out, c.full(width, th)...)
+	return append(out, th.pictures.lines(c.pictures(), 3, width)...)
 }
 
 // sign returns the mark of a phase and its style.

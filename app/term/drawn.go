@@ -2,6 +2,7 @@ package term
 
 import (
 	"io"
+	"os"
 	"runtime"
 	"strings"
 
@@ -18,12 +19,21 @@ import (
 type drawn struct {
 	*screen
 	out           *draw.Terminal
-	width, height int // of the terminal, which may be smaller than the screen
+	width, height int  // of the terminal, which may be smaller than the screen
+	kitty         bool // the terminal knows kitty's protocol for images
 }
 
 func newDrawn(s *screen, out io.Writer) *drawn {
 	// Some terminals of Windows move lines wrongly.
 	return &drawn{screen: s, out: draw.New(out, runtime.GOOS != "windows")}
+}
+
+// Init asks the terminal what it can show, too.
+func (d *drawn) Init() tea.Cmd {
+	if !d.theme.color {
+		return d.screen.Init()
+	}
+	return tea.Batch(d.screen.Init(), tea.Raw(askGraphics(os.Getenv)))
 }
 
 // Update handles one message.
@@ -38,6 +48,7 @@ func (d *drawn) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			d.out.Synchronize()
 		}
 	}
+	d.answered(msg)
 	_, cmd := d.screen.Update(msg)
 	return d, cmd
 }
@@ -45,7 +56,7 @@ func (d *drawn) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View shows the screen, and returns an empty one for bubbletea.
 func (d *drawn) View() tea.View {
 	v := d.screen.View()
-	f := draw.Frame{Lines: strings.Split(v.Content, "\n"), Width: d.width, Height: d.height, X: -1}
+	f := draw.Frame{Lines: strings.Split(v.Content, "\n"), Width: d.width, Height: d.height, X: -1, Images: d.placed}
 	if d.width == 0 || d.height == 0 { // not known, as without a terminal
 		f.Width, f.Height = d.screen.width, d.screen.height
 	}

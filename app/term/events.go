@@ -57,12 +57,12 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	case host.EventStep:
 		s.stepped(e)
 	case host.EventTurn:
-		s.add(userMessage{e.Text})
+		s.add(userMessage{text: e.Text})
 		s.above = 0
 	case host.EventQueue:
 		s.queue = e.Queue
 	case host.EventMessage:
-		s.add(userMessage{e.Text})
+		s.add(userMessage{text: e.Text})
 	case host.EventStopped:
 		s.note("", stoppedNote)
 		s.stopped()

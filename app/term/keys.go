@@ -239,6 +239,8 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 		return tea.Quit
 	case stroke == "ctrl+l":
 		return tea.ClearScreen
+	case stroke == "ctrl+v":
+		return s.pasteImage()
 	case popup && (stroke == "tab" || stroke == "down" && s.picked >= 0):
 		return s.pick(1)
 	case popup && s.picked >= 0 && stroke == "up":
@@ -361,6 +363,8 @@ func (s *screen) paste(text string) tea.Cmd {
 	case s.pane != nil:
 	case s.sheet != nil:
 		s.sheet.editor.insert(text)
+	case text == "": // as terminals paste what is not text
+		return s.pasteImage()
 	default:
 		s.input.insert(attachable(text))
 	}
@@ -383,16 +387,21 @@ func attachable(text string) string {
 	if runtime.GOOS != "windows" {
 		path = strings.ReplaceAll(path, `\ `, " ")
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".png", ".jpg", ".jpeg", ".gif", ".webp":
-	default:
-		return text
-	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || !filepath.IsAbs(path) || strings.ContainsAny(path, "\"\n") {
+	if !isImageFile(path) || !filepath.IsAbs(path) || strings.ContainsAny(path, "\"\n") {
 		return text
 	}
 	if strings.Contains(path, " ") {
 		return `@"` + path + `" `
 	}
 	return "@" + path + " "
+}
+
+// isImageFile reports whether a path is a file with the name of an image.
+func isImageFile(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp":
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}
+	return false
 }

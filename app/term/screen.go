@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/term/internal/draw"
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
 
@@ -56,7 +57,9 @@ type screen struct {
 	at      time.Time // of the event that is handled
 	leaving time.Time // the time of the first Ctrl-C
 	hint    string    // shown until the next key
-	hints   int       // how many hints were shown that pass; see [screen.passing]
+
+	placed []draw.Placed // the images of the last View
+	hints  int           // how many hints were shown that pass; see [screen.passing]
 }
 
 // The messages to the screen.
@@ -79,7 +82,7 @@ type (
 )
 
 func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
-	s := &screen{t: newTalk(ctx, w, o), now: time.Now, theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
+	s := &screen{t: newTalk(ctx, w, o), now: time.Now, theme: newTheme(o.Theme, darkTerminal()), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
 	if err := s.history.load(o.History, w.Secrets()); err != nil {
 		s.note("?", "Cannot read the input history: "+err.Error())
 	}
@@ -116,7 +119,9 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			s.welcome.width = 0 // its height counts, too
 		}
 	case tea.BackgroundColorMsg:
+		pictures := s.theme.pictures
 		s.theme = newTheme(s.t.o.Theme, m.IsDark())
+		s.theme.pictures = pictures
 		s.talked.stale()
 	case tea.PasteMsg:
 		return s, s.paste(m.Content)
@@ -141,6 +146,8 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.p.said = m.text
 	case doneMsg:
 		return s, s.done(m)
+	case pastedMsg:
+		s.pasted(m)
 	case editedMsg:
 		s.edited(m)
 	case offeringMsg:
@@ -244,7 +251,7 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 			return nil
 		}
 	}
-	s.add(userMessage{text})
+	s.add(userMessage{text: text})
 	width, color := s.width, s.theme.color // they may change meanwhile
 	return s.background(func(ctx context.Context, out *buffer) (outcome, error) {
 		return c.run(ctx, s.t, words, out.printer(width, color))
@@ -383,6 +390,7 @@ var keysHelp = [][2]string{
 	{"Ctrl-O", "expand or collapse the last card, or the question"},
 	{"Enter on an empty line, Ctrl-G", "go to the question; Right and Left select, Enter confirms"},
 	{"Ctrl-G without a question", "write the message in your editor: VISUAL or EDITOR"},
+	{"Ctrl-V", "attach the image in the clipboard"},
 	{"Shift-Tab", "browse the cards: Up and Down select, Enter expands or collapses"},
 	{"F2, F3", "servers, wire"},
 	{"Ctrl-C", "leave the question; stop the running turn; twice quits"},

@@ -549,7 +549,7 @@ func TestResizeAndTinyTerminals(t *testing.T) {
 
 func TestLongAndWideText(t *testing.T) {
 	d := drive(t, nil, nil, nil)
-	d.s.add(userMessage{strings.Repeat("長い文字列", 200)})
+	d.s.add(userMessage{text: strings.Repeat("長い文字列", 200)})
 	d.s.text(strings.Repeat("word ", 5000) + "\n\n" + strings.Repeat("x", 5000) + "\n\n```\n" + strings.Repeat("コード", 300) + "\n```\n👩‍👩‍👧‍👦 end")
 	d.fits()
 	if !strings.Contains(d.view(), "end") {

@@ -108,7 +108,7 @@ func BenchmarkKeystrokeInAnAnswer(b *testing.B) {
 func BenchmarkKeystrokeInASession(b *testing.B) {
 	s := speedScreen(b, 120, 40)
 	for i := range 1250 {
-		s.add(userMessage{fmt.Sprintf("question %d", i)})
+		s.add(userMessage{text: fmt.Sprintf("question %d", i)})
 		s.deltas("paragraphs", 0, 60)
 	}
 	s.View()

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -57,6 +58,10 @@ type Options struct {
 
 	// History is the file with earlier inputs. Empty: they are not saved.
 	History string
+
+	// Pasted is the folder for images that are pasted from the clipboard; they are
+	// removed after a week. Empty: the system's folder for temporary files.
+	Pasted string
 
 	// Greeting is shown at the start, one line for each entry.
 	Greeting []string
@@ -111,6 +116,21 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	s := newScreen(ctx, w, o)
 	d := newDrawn(s, o.Out)
 	p := tea.NewProgram(d, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(d.out.Writer()), tea.WithoutSignalHandler())
+	var loads sync.WaitGroup
+	one := make(chan struct{}, 1) // one image is decoded at a time
+	s.theme.pictures = newGallery(func(load func() tea.Msg) {
+		loads.Go(func() {
+			select {
+			case one <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-one }()
+			if m := load(); m != nil {
+				p.Send(m)
+			}
+		})
+	})
 	forwarded := make(chan struct{})
 	go func() { // ends with ctx
 		defer close(forwarded)
@@ -125,6 +145,7 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	stop() // ends what runs
 	<-forwarded
 	<-watched
+	loads.Wait()
 	d.out.Close()
 	s.t.wait()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {

@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -23,6 +24,7 @@ const mostRows = 6
 //	the status
 func (s *screen) View() tea.View {
 	lines, x, y := s.layout()
+	s.placed = s.takePictures(lines)
 	for i, l := range lines { // a margin may be wider than a small terminal
 		if columns(l) > s.width {
 			lines[i] = cut(l, s.width)
@@ -248,6 +250,17 @@ type theme struct {
 	warn   lipgloss.Style
 	loud   lipgloss.Style // an important question
 	pick   lipgloss.Style // the line with the focus
+
+	pictures *gallery // nil: images are not shown
+}
+
+// darkTerminal reports whether the terminal has a dark background, as far as the
+// environment says: COLORFGBG ends with the number of the background. The terminal's
+// answer, if there is one, replaces it.
+func darkTerminal() bool {
+	value := os.Getenv("COLORFGBG")
+	n, err := strconv.Atoi(value[strings.LastIndexByte(value, ';')+1:])
+	return err != nil || n != 7 && (n < 9 || n > 15)
 }
 
 // newTheme returns the theme with a name; auto follows the terminal's background.

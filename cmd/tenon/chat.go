@@ -89,7 +89,7 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 	if err != nil {
 		return err
 	}
-	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "history")}
+	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "history"), Pasted: filepath.Join(dir, "pasted")}
 	if isTerminal(p.in) { // a script opens no pages
 		o.OpenPage = login.OpenBrowser
 	}

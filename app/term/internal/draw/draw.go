@@ -1,5 +1,5 @@
-// Package draw shows frames on a terminal: lines of text and a cursor. It draws
-// a frame at once if the terminal was quiet, and otherwise at most so many in a
+// Package draw shows frames on a terminal: lines of text, a cursor and images. It
+// draws a frame at once if the terminal was quiet, and otherwise at most so many in a
 // second; it writes only what differs from the frame before, in one write.
 //
 // Another program, bubbletea here, switches the modes of the same terminal: the
@@ -20,14 +20,15 @@ type Frame struct {
 	Lines         []string // styled with SGR sequences, without other control characters
 	Width, Height int      // of the terminal
 	X, Y          int      // the cursor; it is hidden if X is negative
+	Images        []Placed // shown where the terminal can; see SetGraphics
 }
 
 // Rate is how many frames are drawn in a second at most, on average. Burst of them
-// are drawn at once after a pause: a picture of a spinner must not delay the first
+// are drawn at once after a pause: a spinner and a new status must not delay the first
 // word of an answer.
 const (
 	Rate  = 120
-	Burst = 2
+	Burst = 4
 )
 
 // A Terminal draws frames. Create one with New.
@@ -35,16 +36,20 @@ type Terminal struct {
 	out    io.Writer
 	scroll bool // lines may be moved with a scroll region
 
-	mu     sync.Mutex
-	wanted Frame
-	some   bool                // wanted is set
-	style  func(string) string // for the colors of the terminal; nil: not known yet
-	failed any                 // what drawing panicked with
-	synced bool                // the terminal shows what stands between two sequences at once
+	mu       sync.Mutex
+	wanted   Frame
+	some     bool                // wanted is set
+	style    func(string) string // for the colors of the terminal; nil: not known yet
+	graphics Graphics
+	failed   any  // what drawing panicked with
+	synced   bool // the terminal shows what stands between two sequences at once
 
 	writing sync.Mutex // held while bytes are written, so that those of two writers do not mix
 	on      bool       // the alternate screen is shown
 	shown   state
+	sent    map[uint32]bool // images that the terminal has
+	still   []Placed        // the images that are wanted since some time
+	since   time.Time
 	buf     bytes.Buffer
 
 	wake chan struct{}
@@ -58,12 +63,13 @@ type state struct {
 	lines         []string // before their colors are adapted
 	width, height int
 	x, y          int
+	images        []Placed
 }
 
 // New returns a Terminal that writes to out. If scroll is false, lines are always
 // written again instead of being moved. The caller calls Close.
 func New(out io.Writer, scroll bool) *Terminal {
-	t := &Terminal{out: out, scroll: scroll,
+	t := &Terminal{out: out, scroll: scroll, sent: map[uint32]bool{},
 		wake: make(chan struct{}, 1), done: make(chan struct{}), over: make(chan struct{})}
 	go t.run()
 	return t
@@ -136,8 +142,12 @@ func (t *Terminal) run() {
 				return
 			}
 		}
-		if t.draw() {
+		drawn, later := t.draw()
+		if drawn {
 			p.drew(time.Now())
+		}
+		if later > 0 {
+			time.AfterFunc(later, t.stir)
 		}
 	}
 }
@@ -161,8 +171,9 @@ func (p *pace) drew(now time.Time) {
 	p.full = p.full.Add(spacing)
 }
 
-// draw writes what differs from the wanted frame, and reports whether anything did.
-func (t *Terminal) draw() bool {
+// draw writes what differs from the wanted frame. It reports whether anything did,
+// and after which time something more can be drawn.
+func (t *Terminal) draw() (drawn bool, later time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
 			t.mu.Lock()
@@ -173,15 +184,15 @@ func (t *Terminal) draw() bool {
 	t.writing.Lock()
 	defer t.writing.Unlock()
 	if !t.on {
-		return false
+		return false, 0
 	}
 	t.buf.Reset()
-	t.compose()
+	later = t.compose()
 	if t.buf.Len() == 0 {
-		return false
+		return false, later
 	}
 	t.write(t.buf.Bytes())
-	return true
+	return true, later
 }
 
 // write writes bytes. If that fails, the terminal shows something unknown.
@@ -194,12 +205,12 @@ func (t *Terminal) write(p []byte) (int, error) {
 }
 
 // compose appends to buf what turns the shown frame into the wanted one.
-func (t *Terminal) compose() {
+func (t *Terminal) compose() (later time.Duration) {
 	t.mu.Lock()
-	f, some, adapt, synced := t.wanted, t.some, t.style, t.synced
+	f, some, adapt, synced, graphics := t.wanted, t.some, t.style, t.synced, t.graphics
 	t.mu.Unlock()
 	if !some || adapt == nil || f.Width < 1 || f.Height < 1 {
-		return
+		return 0
 	}
 	before := t.shown
 	if before.width != f.Width || before.height != f.Height {
@@ -209,10 +220,14 @@ func (t *Terminal) compose() {
 		x: min(f.X, f.Width-1), y: max(0, min(f.Y, f.Height-1))}
 	copy(now.lines, f.Lines)
 	var text bytes.Buffer
-	d := differ{w: &text, adapt: adapt, scroll: t.scroll, width: f.Width}
-	d.lines(before.lines, now.lines)
+	now.images, later = t.places(f, graphics, before)
+	d := differ{w: &text, adapt: adapt, width: f.Width,
+		scroll: t.scroll && len(before.images) == 0 && len(now.images) == 0} // terminals move images or not
+	d.lines(t.hide(&text, graphics, before, now.images), now.lines)
+	t.place(&text, graphics, before, now.images)
 	t.frame(text.Bytes(), before, now, synced)
 	t.shown = now
+	return later
 }
 
 // frame appends text with the cursor where it belongs. The cursor is not seen
@@ -279,11 +294,17 @@ func (w writer) Write(p []byte) (int, error) {
 	}
 	t.shown = state{}
 	if !t.on {
+		if len(t.sent) > 0 {
+			clear(t.sent)
+			t.write([]byte(kittyForget))
+		}
 		return t.write(p)
 	}
 	t.buf.Reset()
 	t.buf.Write(p)
-	t.compose()
+	if t.compose() > 0 {
+		t.stir()
+	}
 	n, err := t.write(t.buf.Bytes())
 	return min(n, len(p)), err
 }

@@ -16,7 +16,7 @@ func asIs(l string) string { return l }
 
 // bare returns a Terminal without its goroutine: the test draws.
 func bare(out io.Writer, scroll bool) *Terminal {
-	t := &Terminal{out: out, scroll: scroll, style: asIs, wake: make(chan struct{}, 1)}
+	t := &Terminal{out: out, scroll: scroll, style: asIs, sent: map[uint32]bool{}, wake: make(chan struct{}, 1)}
 	io.WriteString(t.Writer(), altScreen)
 	return t
 }
