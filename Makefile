@@ -207,7 +207,7 @@ conformance: ## the official conformance suite against one process at one endpoi
 
 captures: ## the terminal captures in docs/cli.md, docs/host.md and docs/models.md, from the real commands
 	@./docs/captures.sh
-	@$(GO) test ./cmd/tenon -run 'Test(Chat|Models)InATerminal' -captures -count=1
+	@$(GO) test ./cmd/tenon -run 'Test(Chat|Models)InATerminal|TestReadmePicture' -captures -count=1
 
 build: ## bin/tenon with its version stamped in
 	@mkdir -p bin
