@@ -66,6 +66,27 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// The figures of README.md are those of the documents that they come from.
+func TestReadmeFiguresAreMeasured(t *testing.T) {
+	t.Parallel()
+	readme, bench := readText(t, "README.md"), readText(t, "docs/benchmarks.md")
+	for in, row := range map[string]string{
+		"stdio, 64 in flight, CPU, compared with bare `encoding/json`": "stdio, 64 in flight, CPU | at most 0.8 × the encoding/json floor",
+		"result of 10 MB, peak memory, compared with the payload":      "result of 10 MB, peak memory | at most 3 × the payload",
+		"idle legacy session, resident, in KiB":                        "idle legacy session, resident | at most 2 KiB",
+	} {
+		said := regexp.MustCompile(regexp.QuoteMeta("| "+in+" | ") + `(\S+) \|`).FindStringSubmatch(readme)
+		measured := regexp.MustCompile(regexp.QuoteMeta("| "+row+" | ") + `(\S+) \|`).FindStringSubmatch(bench)
+		if said == nil || measured == nil || said[1] != measured[1] {
+			t.Errorf("%s: README.md says %v, docs/benchmarks.md %v", in, said, measured)
+		}
+	}
+	count := regexp.MustCompile(`(?m)^([0-9,]+) executions of \d+ targets`).FindStringSubmatch(readText(t, "docs/reliability.md"))
+	if count == nil || !strings.Contains(readme, "](docs/reliability.md#fuzzing) | "+count[1]+" |") {
+		t.Errorf("README.md does not have the executions of docs/reliability.md, %v", count)
+	}
+}
+
 func readText(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
