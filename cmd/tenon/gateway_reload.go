@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/tenon-mcp/tenon/auth/protect"
@@ -23,7 +25,7 @@ const reloadCheck = time.Second
 // until the function that it returns is called.
 func (g *gatewayRun) follow(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	hup := make(chan struct{}, 1)
+	hup, ignored := make(chan struct{}, 1), false
 	if !isTerminal(g.p.in) { // a terminal that is closed sends SIGHUP, too
 		onSignal := func() {
 			select {
@@ -32,6 +34,10 @@ func (g *gatewayRun) follow(ctx context.Context) (stop func()) {
 			}
 		}
 		g.p.reload.Store(&onSignal)
+		ignored = signal.Ignored(syscall.SIGHUP) // as under nohup, which is about terminals
+		if g.p.signals != nil {
+			signal.Notify(g.p.signals, syscall.SIGHUP)
+		}
 	}
 	g.p.unattended.Store(true)
 	done := make(chan struct{})
@@ -40,6 +46,9 @@ func (g *gatewayRun) follow(ctx context.Context) (stop func()) {
 		g.watch(ctx, hup)
 	}()
 	return func() {
+		if ignored {
+			signal.Ignore(syscall.SIGHUP)
+		}
 		g.p.reload.Store(nil)
 		cancel()
 		<-done
