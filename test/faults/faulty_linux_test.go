@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,6 +93,35 @@ func echoHTTP(t *testing.T) string {
 		web.Close()
 	})
 	return web.Listener.Addr().String()
+}
+
+// entry is the server in a configuration.
+func (f *faulty) entry(transport, timeout string) map[string]any {
+	e := map[string]any{"timeout": timeout}
+	switch transport {
+	case overStdio:
+		e["command"], e["env"] = f.command, f.env
+	case overHTTP:
+		e["url"] = "http://" + f.address + "/mcp"
+	case overSSE:
+		e["url"], e["type"] = "http://"+f.address+"/sse", "sse"
+	}
+	return e
+}
+
+// configure writes tenon.json into a home folder.
+func configure(t *testing.T, home string, config map[string]any) {
+	t.Helper()
+	raw, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(home+"/tenon", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(home+"/tenon/tenon.json", raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // timeout is the idle timeout of the user of a faulty server: short where the cell
