@@ -41,6 +41,7 @@ type Terminal struct {
 	some     bool                // wanted is set
 	style    func(string) string // for the colors of the terminal; nil: not known yet
 	graphics Graphics
+	restyled bool // everything must be drawn again
 	failed   any  // what drawing panicked with
 	synced   bool // the terminal shows what stands between two sequences at once
 
@@ -100,11 +101,8 @@ func (t *Terminal) Show(f Frame) {
 // is drawn before it is called.
 func (t *Terminal) Style(adapt func(line string) string) {
 	t.mu.Lock()
-	t.style = adapt
+	t.style, t.restyled = adapt, true
 	t.mu.Unlock()
-	t.writing.Lock()
-	t.shown.known = false
-	t.writing.Unlock()
 	t.stir()
 }
 
@@ -208,6 +206,9 @@ func (t *Terminal) write(p []byte) (int, error) {
 func (t *Terminal) compose() (later time.Duration) {
 	t.mu.Lock()
 	f, some, adapt, synced, graphics := t.wanted, t.some, t.style, t.synced, t.graphics
+	if t.restyled {
+		t.restyled, t.shown = false, state{}
+	}
 	t.mu.Unlock()
 	if !some || adapt == nil || f.Width < 1 || f.Height < 1 {
 		return 0
