@@ -255,6 +255,8 @@ func (t *Conversation) outcome(m *Message, j *jsonrpc.Message) (Outcome, int) {
 		return OutcomeFailed, 0
 	case rawjson.EqualString(t.got.resultType, "input_required"):
 		return OutcomeInput, 0
+	case m.Method == mcp.MethodToolsCall && len(t.got.content) > 0 && t.got.content[0] != '[':
+		return OutcomeInvalid, 0
 	}
 	return OutcomeOK, 0
 }

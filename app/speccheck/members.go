@@ -12,7 +12,7 @@ import (
 type members struct {
 	meta, name, uri, taskID, ref, requestState, notifications,
 	protocolVersion, capabilities, progressToken, progress, requestID,
-	resultType, inputRequests, structuredContent, isError, task, tools []byte
+	resultType, inputRequests, content, structuredContent, isError, task, tools []byte
 }
 
 func readMembers(j *jsonrpc.Message) (f members) {
@@ -58,6 +58,8 @@ func (f *members) member(name []byte) *[]byte {
 		return &f.resultType
 	case "inputRequests":
 		return &f.inputRequests
+	case "content":
+		return &f.content
 	case "structuredContent":
 		return &f.structuredContent
 	case "isError":

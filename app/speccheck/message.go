@@ -105,12 +105,14 @@ type Message struct {
 type Outcome string
 
 // The outcomes. OutcomeFailed is a result with isError, OutcomeInput one that
-// requires input, OutcomeHTTP an exchange that failed without a response, and
-// OutcomeLost a stream that ended without one.
+// requires input, OutcomeInvalid one of a tool whose content is no list,
+// OutcomeHTTP an exchange that failed without a response, and OutcomeLost a stream
+// that ended without one.
 const (
 	OutcomeOK        Outcome = "ok"
 	OutcomeFailed    Outcome = "failed"
 	OutcomeInput     Outcome = "input"
+	OutcomeInvalid   Outcome = "invalid"
 	OutcomeError     Outcome = "error"
 	OutcomeCancelled Outcome = "cancelled"
 	OutcomeHTTP      Outcome = "http"
@@ -118,10 +120,10 @@ const (
 )
 
 // Failed reports whether the request failed: it ended with an error, with a
-// result that has isError, or without a response. One that was cancelled, or that
+// result that has isError or is invalid, or without a response. One that was cancelled, or that
 // requires input, did not fail.
 func (o Outcome) Failed() bool {
-	return o == OutcomeFailed || o == OutcomeError || o == OutcomeHTTP || o == OutcomeLost
+	return o == OutcomeFailed || o == OutcomeInvalid || o == OutcomeError || o == OutcomeHTTP || o == OutcomeLost
 }
 
 // An Ended is the end of a request.

@@ -26,6 +26,7 @@ var oddResults = map[string]string{
 	"digits":  `{"content":[],"structuredContent":{"id":9007199254740993,"price":1.0,"tiny":1e-7}}`,
 	"failed":  `{"content":[{"type":"text","text":"no such city"}],"isError":true}`,
 	"block":   `{"content":[{"type":"text","text":"a good block"},{"type":"text","text":5},{"type":"hologram","beam":5},{"type":"text","text":"another good block"}]}`,
+	"wrong":   `{"content":"no list"}`,
 	"colours": `{"content":[{"type":"text","text":"\u001b[31mred\u001b[0m and \u001b[1mbold\u001b[0m"}]}`,
 }
 
@@ -38,7 +39,7 @@ func (peculiar) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{Body: text(map[string]any{"capabilities": map[string]any{"tools": map[string]any{}, "logging": map[string]any{}}}), Server: &mcp.Implementation{Name: "odd", Version: "1"}}, nil
 	case mcp.MethodToolsList:
 		tools := []map[string]any{}
-		for _, name := range []string{"log", "brace", "digits", "failed", "block", "colours", "error", "wait", "defaults"} {
+		for _, name := range []string{"log", "brace", "digits", "failed", "block", "wrong", "colours", "error", "wait", "defaults"} {
 			tools = append(tools, map[string]any{"name": name, "inputSchema": json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer","default":9007199254740993},"factor":{"type":"number","default":1.0}}}`)})
 		}
 		return mcp.Result{Body: text(map[string]any{"tools": tools})}, nil
@@ -103,6 +104,16 @@ func TestTextThatLooksLikeJSON(t *testing.T) {
 	p.until(`document.querySelector('.outcome pre')?.innerText === '[INFO] 12 rows imported'`)
 	p.run("odd", "brace")
 	p.until(`document.querySelector('.outcome pre')?.innerText === '{not json either'`)
+}
+
+// A result that breaks the protocol is not "ok", in its run and in Wire.
+func TestInvalidResultIsNotOK(t *testing.T) {
+	t.Parallel()
+	p := open(t, oddFixture(t).address(), desk)
+	p.run("odd", "wrong")
+	p.sees("#1 invalid result")
+	eval[string](p, `location.hash = "#/wire"`)
+	p.until(`location.hash.startsWith('#/wire') && !document.querySelector('.outcome') && document.body.innerText.includes('invalid result')`)
 }
 
 // Numbers are shown with the digits that came, in results, in messages and in the

@@ -5,7 +5,7 @@ const most = 100_000;
 
 // The methods that clients use to get to know a server and to stay in touch.
 const quiet = new Set(['initialize', 'notifications/initialized', 'server/discover', 'ping', 'subscriptions/listen', 'notifications/subscriptions/acknowledged', 'resources/subscribe', 'resources/unsubscribe', 'logging/setLevel']);
-const bad = new Set(['failed', 'error', 'http', 'lost']);
+const bad = new Set(['failed', 'invalid', 'error', 'http', 'lost']);
 
 // housekeeping reports whether a message only keeps a connection going. One that
 // failed or breaks a rule is not: it is worth seeing.

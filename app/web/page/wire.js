@@ -30,7 +30,7 @@ export function move() { view.open(); return true; }
 // The values of the filter Show, and the messages that they select.
 const shows = {
   '': ['Everything', () => true],
-  failed: ['Failed', (m) => ['failed', 'error', 'http', 'lost'].includes(m.outcome) || m.kind === 'noise' || m.kind === 'request' && !m.outcome && !rows.open(m, state.servers)],
+  failed: ['Failed', (m) => ['failed', 'invalid', 'error', 'http', 'lost'].includes(m.outcome) || m.kind === 'noise' || m.kind === 'request' && !m.outcome && !rows.open(m, state.servers)],
   waiting: ['Waiting', (m) => m.kind === 'request' && !m.outcome && rows.open(m, state.servers)],
   cancelled: ['Cancelled', (m) => m.outcome === 'cancelled'],
   request: ['Requests', (m) => m.kind === 'request'],

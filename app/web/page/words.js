@@ -1,11 +1,11 @@
 // How a call ended, or that it waits, in words that are the same in every view:
-// ok, tool failed, error −32602, cancelled, denied, waiting 12 s.
+// ok, tool failed, invalid result, error −32602, cancelled, denied, waiting 12 s.
 
 import { h, icon } from './dom.js';
 import { minus } from './format.js';
 
 const words = {
-  ok: ['ok', 'ok', 'ok'], failed: ['tool failed', 'bad', 'bad'], error: ['error', 'bad', 'bad'], http: ['not sent', 'bad', 'bad'], lost: ['no answer', 'bad', 'bad'],
+  ok: ['ok', 'ok', 'ok'], failed: ['tool failed', 'bad', 'bad'], invalid: ['invalid result', 'bad', 'bad'], error: ['error', 'bad', 'bad'], http: ['not sent', 'bad', 'bad'], lost: ['no answer', 'bad', 'bad'],
   cancelled: ['cancelled', 'off', 'off'], denied: ['denied', 'bad', 'off'], limited: ['limited', 'bad', 'warn'], input: ['input required', 'wait', 'ask'],
   proposed: ['proposed', 'wait', 'dots'], approval: ['waiting for you', 'wait', 'ask'],
 };
@@ -23,7 +23,7 @@ export function word(outcome, code, since) {
 export function callWord(c) {
   if (c.phase === 'running') return word('waiting', 0, c.at ? c.at / 1000 : Date.parse(c.sent));
   if (c.phase === 'waiting') return words.approval;
-  if (c.phase === 'done' || c.result) return words[c.result?.isError ? 'failed' : 'ok'];
+  if (c.phase === 'done' || c.result) return words[c.problem ? 'invalid' : c.result?.isError ? 'failed' : 'ok'];
   return word(c.phase === 'failed' ? 'error' : c.phase, c.code);
 }
 
