@@ -66,6 +66,7 @@ func New(Config) (*server.Server, error) {
 		Instructions: "Use add, subtract, multiply and divide for all arithmetic.",
 	})
 	harmless := &server.ToolOptions{Annotations: server.ReadOnly()}
+	harmless.Annotations.OpenWorldHint = new(false)
 	arithmetic := func(name, description string, f func(z, a, b *big.Rat) *big.Rat) {
 		server.AddTool(s, name, description, func(_ context.Context, c *mcp.Call, _ Numbers) (Result, error) {
 			a, b, err := exactArguments(c)
