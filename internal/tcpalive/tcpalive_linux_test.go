@@ -1,8 +1,10 @@
 package tcpalive
 
 import (
+	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,5 +43,46 @@ func TestLimitIsSet(t *testing.T) {
 				t.Errorf("%s: option %d is %d, not %d: %v", name, option, got, want, err)
 			}
 		}
+	}
+}
+
+// With such a limit, here a short one, Linux ends a connection whose other end is
+// there but reads nothing.
+func TestLimitEndsConnectionThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	l, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	raw, err := accepted.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 500)
+	})
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	if err := accepted.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = accepted.Write(make([]byte, 1<<20))
+	}
+	if !errors.Is(err, unix.ETIMEDOUT) {
+		t.Errorf("writing ended with %v", err)
 	}
 }
