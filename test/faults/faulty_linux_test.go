@@ -109,6 +109,18 @@ func (f *faulty) entry(transport, timeout string) map[string]any {
 	return e
 }
 
+// mend ends the fault: what hangs ends, the network passes packets, what was
+// killed is there again.
+func (f *faulty) mend(t *testing.T) {
+	t.Helper()
+	if f.network != nil {
+		f.network.mend()
+	}
+	if f.proxy != nil {
+		f.proxy.restart(t)
+	}
+}
+
 // configure writes tenon.json into a home folder.
 func configure(t *testing.T, home string, config map[string]any) {
 	t.Helper()

@@ -92,7 +92,7 @@ const (
 	ownAnswer  = "each answer has its own connection"
 )
 
-var roles = []role{serverRole, clientRole, hostRole}
+var roles = []role{serverRole, clientRole, hostRole, gatewayRole}
 
 var update = flag.Bool("update", false, "write the tables into docs/reliability.md")
 

@@ -162,27 +162,37 @@ func (s *served) healthy(ctx context.Context, c *client.Client) {
 // others is a client without faults that calls the server until stop is called.
 func (s *served) others() (stop func()) {
 	c := dial(s.t, dialer(s.transport, s.address, bearer), &client.Options{CacheBytes: -1})
-	ctx, cancel := context.WithCancel(s.t.Context())
+	return repeatedly(s.t, c, func() {
+		ctx, cancel := context.WithTimeout(s.t.Context(), long)
+		defer cancel()
+		s.healthy(ctx, c)
+	})
+}
+
+// repeatedly makes calls of a client until stop is called: at least one before
+// and one after.
+func repeatedly(t *testing.T, c *client.Client, call func()) (stop func()) {
+	made, stopped := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
-	calls := 0
 	wg.Go(func() {
-		for ; ctx.Err() == nil; calls++ {
-			deadline, release := context.WithTimeout(context.WithoutCancel(ctx), long)
-			s.healthy(deadline, c)
-			release()
-			time.Sleep(20 * time.Millisecond)
+		call()
+		close(made)
+		for last := false; !last; call() {
+			select {
+			case <-stopped:
+				last = true
+			case <-time.After(20 * time.Millisecond):
+			}
 		}
 	})
-	return func() {
-		for begin := time.Now(); time.Since(begin) < 100*time.Millisecond; time.Sleep(10 * time.Millisecond) {
-		}
-		cancel()
+	stop = sync.OnceFunc(func() {
+		close(stopped)
 		wg.Wait()
 		c.Close()
-		if calls < 2 {
-			s.t.Errorf("another client made %d calls", calls)
-		}
-	}
+	})
+	t.Cleanup(stop)
+	<-made
+	return stop
 }
 
 // keepBusy makes a call every 20 ms until stop is called, so that a message comes

@@ -224,6 +224,20 @@ func (p *proxy) close() {
 	p.wg.Wait()
 }
 
+// restart ends what hangs, and accepts connections again.
+func (p *proxy) restart(t *testing.T) {
+	t.Helper()
+	p.release()
+	l, err := net.Listen("tcp", p.address())
+	if err != nil { // the listener is open
+		return
+	}
+	p.mu.Lock()
+	p.listener, p.fault = l, ""
+	p.mu.Unlock()
+	p.accept(l)
+}
+
 // accept serves the connections of a listener.
 func (p *proxy) accept(l net.Listener) {
 	p.wg.Go(func() {
