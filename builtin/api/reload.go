@@ -64,7 +64,7 @@ func (e *engine) reloads(w *fsnotify.Watcher, last []byte) {
 				continue // another file of the folder has changed
 			}
 			known = info
-			if data, err := e.config.read(); err == nil && !bytes.Equal(data, last) {
+			if data, err := e.config.Read(); err == nil && !bytes.Equal(data, last) {
 				last = data
 				e.reload(data)
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/builtin/api/credential"
+	"github.com/tenon-mcp/tenon/builtin/api/spec"
 	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/textclip"
@@ -50,7 +52,7 @@ func Check(c Config) error {
 // Describe checks a file as [Check] does, and returns what it offers.
 func Describe(c Config) (string, error) {
 	c = c.withDefaults()
-	data, err := c.read()
+	data, err := c.Read()
 	if err != nil {
 		return "", err
 	}
@@ -71,29 +73,49 @@ func Describe(c Config) (string, error) {
 	return fmt.Sprintf("%d tools (%d bytes in tools/list), %d resources, %d prompts, %d tests", len(v.order), size, len(f.Resources), len(f.Prompts), len(f.Tests)), nil
 }
 
-// read returns the content of the file.
-func (c *Config) read() ([]byte, error) {
+// Read returns the content of the file: Data, or that of File, which must be a regular
+// file of at most [spec.MaxFile] bytes.
+func (c *Config) Read() ([]byte, error) {
 	if c.Data != nil {
 		return c.Data, nil
 	}
-	data, err := os.ReadFile(c.File)
-	if wrapped, ok := errors.AsType[*fs.PathError](err); ok {
-		err = wrapped.Err
-	}
+	data, err := readFile(c.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s", c.File)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", c.File, err)
+		return nil, fmt.Errorf("cannot read %s: %w", c.File, plainCause(err))
 	}
 	return data, nil
+}
+
+// readFile reads a regular file of at most [spec.MaxFile] bytes. Opening a pipe could
+// wait forever, and reading a device never end.
+func readFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, spec.MaxFile+1))
+	if err == nil && len(data) > spec.MaxFile {
+		err = fmt.Errorf("it is larger than %d MiB", spec.MaxFile>>20)
+	}
+	return data, err
 }
 
 // New returns the server. It loads the file, checks it completely and resolves
 // its secrets, but sends nothing. Close the server to stop watching the file.
 func New(c Config) (*server.Server, error) {
 	c = c.withDefaults()
-	data, err := c.read()
+	data, err := c.Read()
 	if err != nil {
 		return nil, err
 	}

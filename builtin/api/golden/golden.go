@@ -49,7 +49,7 @@ type Outcome struct {
 // Run runs the cases of a file.
 func Run(ctx context.Context, c api.Config, o Options) ([]Outcome, error) {
 	if c.Data == nil {
-		data, err := os.ReadFile(c.File)
+		data, err := c.Read()
 		if err != nil {
 			return nil, err
 		}

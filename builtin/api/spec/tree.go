@@ -14,9 +14,11 @@ import (
 	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
-// Bounds of a file.
+// MaxFile is the maximum size of a file in bytes.
+const MaxFile = 4 << 20
+
+// Further bounds of a file.
 const (
-	maxFile    = 4 << 20 // bytes
 	maxValues  = 500_000 // values, with those of aliases
 	maxNesting = 100
 	maxInARow  = 200 // indicators such as - and : of a line that has no brackets and quotes between them
@@ -189,8 +191,8 @@ func crowded(data []byte) (line int) {
 
 // read parses a file.
 func read(data []byte) (root *node, problems []Problem) {
-	if len(data) > maxFile {
-		return nil, []Problem{{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d MiB", maxFile>>20)}}
+	if len(data) > MaxFile {
+		return nil, []Problem{{Line: 1, Column: 1, Message: fmt.Sprintf("the file has more than %d MiB", MaxFile>>20)}}
 	}
 	if rawjson.Nesting(data) > 1000 {
 		return nil, []Problem{{Line: 1, Column: 1, Message: "brackets are nested too deep"}}
