@@ -313,11 +313,16 @@ func (c *compiler) tree(path string, raw json.RawMessage) *expr.Tree {
 // knows reports a name that is not a parameter.
 func (c *compiler) knows(path, name string) {
 	if c.known != nil && !slices.Contains(c.known, name) {
-		c.fail(path, "there is no parameter %q%s", name, suggest(name, c.known))
+		c.fail(path, "there is no parameter %q%s", name, c.suggest(name, c.known))
 	}
 }
 
-func suggest(name string, among []string) string {
+// suggest returns what a name could mean, as the end of a message; nothing for the
+// mistakes of a file that has more than are shown.
+func (c *compiler) suggest(name string, among []string) string {
+	if len(c.found) >= spec.MaxShown {
+		return ""
+	}
 	if near := typo.Nearest(name, among); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -427,7 +432,7 @@ func (c *compiler) toolset(path, name string) {
 func (c *compiler) names(path, kind, name string) {
 	all := c.file.Names(kind + "s")
 	if !slices.Contains(all, name) && !c.file.Broken(kind+"s") {
-		c.fail(path, "there is no %s %q%s", kind, name, suggest(name, all))
+		c.fail(path, "there is no %s %q%s", kind, name, c.suggest(name, all))
 	}
 }
 

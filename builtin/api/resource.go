@@ -57,7 +57,7 @@ func (c *compiler) resource(path string, s *spec.Resource) {
 	r.step.as, r.step.json = r.output.as, r.step.json || r.output.jq != nil
 	for _, name := range slices.Sorted(maps.Keys(s.Complete)) {
 		if c.known != nil && !slices.Contains(c.known, name) {
-			c.fail(spec.Path(path+".complete", name), "the URI has no variable %q%s", name, suggest(name, c.known))
+			c.fail(spec.Path(path+".complete", name), "the URI has no variable %q%s", name, c.suggest(name, c.known))
 		}
 		c.names(spec.Path(path+".complete", name), "completion", s.Complete[name])
 	}

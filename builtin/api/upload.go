@@ -68,7 +68,7 @@ func (c *compiler) knowsFiles(path, source string) {
 		c.knowsFile(path, m[1])
 		c.contentUses = append(c.contentUses, m[1]+"."+m[2])
 		if m[2] != "" && !slices.Contains(fileMembers, m[2]) {
-			c.fail(path, "a file has no %q%s", m[2], suggest(m[2], fileMembers))
+			c.fail(path, "a file has no %q%s", m[2], c.suggest(m[2], fileMembers))
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (c *compiler) knowsFile(path, name string) {
 	case len(c.fileNames) == 0:
 		c.fail(path, "there is no file %q; name it below files of the tool: files: {%[1]s: \"{{ .%[1]s }}\"}", name)
 	default:
-		c.fail(path, "there is no file %q%s", name, suggest(name, c.fileNames))
+		c.fail(path, "there is no file %q%s", name, c.suggest(name, c.fileNames))
 	}
 }
 

@@ -27,12 +27,24 @@ type Problems struct {
 	List []Problem
 }
 
-// Error returns one line for each mistake: FILE:LINE:COLUMN: path: message.
+// MaxShown is the number of mistakes that [Problems.Error] shows.
+const MaxShown = 100
+
+// Error returns one line for each mistake: FILE:LINE:COLUMN: path: message. After
+// [MaxShown] of them it has the number of the others.
 func (p *Problems) Error() string {
 	var b strings.Builder
 	for i, one := range p.List {
 		if i > 0 {
 			b.WriteByte('\n')
+		}
+		if i == MaxShown {
+			what := "mistakes are"
+			if len(p.List)-i == 1 {
+				what = "mistake is"
+			}
+			fmt.Fprintf(&b, "%s: %d more %s not shown", p.File, len(p.List)-i, what)
+			break
 		}
 		fmt.Fprintf(&b, "%s:%d:%d: ", p.File, one.Line, one.Column)
 		if one.Path != "" {

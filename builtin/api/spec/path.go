@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -46,12 +47,16 @@ func steps(path string) []step {
 }
 
 // broken are the places of mistakes. A key is the path with one form for each step.
-type broken map[string]bool
+type broken struct {
+	places, parents map[string]bool
+}
 
-// keys returns a key for the path and each one above it, the path itself last.
+func newBroken() broken { return broken{map[string]bool{}, map[string]bool{}} }
+
+// keys returns a key for the file, each part above the path, and the path itself.
 func keys(path string) []string {
-	var out []string
 	key := ""
+	out := []string{key}
 	for _, s := range steps(path) {
 		key += "\x00" + s.name + "\x01" + strconv.Itoa(s.index)
 		out = append(out, key)
@@ -60,31 +65,19 @@ func keys(path string) []string {
 }
 
 func (b broken) add(path string) {
-	if all := keys(path); len(all) > 0 {
-		b[all[len(all)-1]] = true
+	if all := keys(path); len(all) > 1 {
+		b.places[all[len(all)-1]] = true
+		b.parents[all[len(all)-2]] = true
 	}
 }
 
 // at reports whether a path or one above it is broken.
 func (b broken) at(path string) bool {
-	for _, key := range keys(path) {
-		if b[key] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys(path), func(key string) bool { return b.places[key] })
 }
 
 // inside reports whether a member of the object at a path is broken.
 func (b broken) inside(path string) bool {
-	parent := ""
-	if all := keys(path); len(all) > 0 {
-		parent = all[len(all)-1]
-	}
-	for key := range b {
-		if rest, ok := strings.CutPrefix(key, parent+"\x00"); ok && !strings.Contains(rest, "\x00") {
-			return true
-		}
-	}
-	return false
+	all := keys(path)
+	return b.parents[all[len(all)-1]]
 }

@@ -26,7 +26,7 @@ type repair struct {
 type shape map[string]any
 
 func newRepair(p *schema.Plan[File], root *node) (*repair, error) {
-	r := &repair{root: root, broken: broken{}}
+	r := &repair{root: root, broken: newBroken()}
 	return r, mcp.Unmarshal(p.Schema(), &r.format)
 }
 
@@ -94,7 +94,7 @@ func (r *repair) lists(n *node, s shape, path string) {
 	keyed := s["type"] == "object" && s.members() == nil
 	isNamed := func(item *node) bool { return item.kind == object && item.get("name").text() != "" }
 	switch {
-	case keyed && n.kind == array && len(n.items) > 0 && !slices.ContainsFunc(n.items, func(i *node) bool { return !isNamed(i) }):
+	case keyed && n.kind == array && len(n.items) > 0 && len(n.items) <= maxNames && !slices.ContainsFunc(n.items, func(i *node) bool { return !isNamed(i) }):
 		r.fail(path, n.line, n.col, "expected names as keys, not a list: write %s: {…} instead of - name: %[1]s", n.items[0].get("name").text())
 		items := n.items
 		n.kind, n.items = object, nil

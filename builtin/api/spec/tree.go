@@ -3,12 +3,15 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/textclip"
@@ -20,6 +23,7 @@ const MaxFile = 4 << 20
 // Further bounds of a file.
 const (
 	maxValues  = 500_000 // values, with those of aliases
+	maxNames   = 1000    // names of one mapping
 	maxNesting = 100
 	maxInARow  = 200 // indicators such as - and : of a line that has no brackets and quotes between them
 )
@@ -189,6 +193,39 @@ func crowded(data []byte) (line int) {
 	return 0
 }
 
+// parse parses YAML. It panics with a Problem if a mapping has too many names: for one
+// without braces the parser takes time and memory in proportion to their square.
+func parse(data []byte) (*ast.File, error) {
+	tokens := lexer.Tokenize(string(data))
+	inBraces := 0
+	counts := map[int]int{} // of names by column, of the mappings that are open
+	ends := func(column int) { maps.DeleteFunc(counts, func(at, _ int) bool { return at > column }) }
+	for _, t := range tokens {
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			inBraces++
+		case token.MappingEndType, token.SequenceEndType:
+			inBraces--
+		case token.SequenceEntryType:
+			ends(t.Position.Column)
+		case token.MappingValueType:
+			if t.Prev == nil || inBraces > 0 {
+				continue
+			}
+			at := t.Prev.Position
+			ends(at.Column)
+			if counts[at.Column]++; counts[at.Column] > maxNames {
+				panic(tooManyNames(at.Line, at.Column))
+			}
+		}
+	}
+	return parser.Parse(tokens, 0)
+}
+
+func tooManyNames(line, column int) Problem {
+	return Problem{Line: line, Column: column, Message: fmt.Sprintf("the mapping has more than %d names", maxNames)}
+}
+
 // read parses a file.
 func read(data []byte) (root *node, problems []Problem) {
 	if len(data) > MaxFile {
@@ -206,14 +243,18 @@ func read(data []byte) (root *node, problems []Problem) {
 			if what == errTooMany {
 				message = fmt.Sprintf("the file has more than %d values, with those of aliases, or is nested more than %d deep", maxValues, maxNesting)
 			}
-			root, problems = nil, []Problem{{Line: 1, Column: 1, Message: message}}
+			at, bounded := what.(Problem)
+			if !bounded {
+				at = Problem{Line: 1, Column: 1, Message: message}
+			}
+			root, problems = nil, []Problem{at}
 		}
 	}()
-	file, err := parser.ParseBytes(data, 0)
+	file, err := parse(data)
 	var unquoted []Problem
 	if err != nil {
 		mended, found := quote(data)
-		if again, bad := parser.ParseBytes(mended, 0); bad == nil && len(found) > 0 {
+		if again, bad := parse(mended); bad == nil && len(found) > 0 {
 			file, unquoted = again, found
 		} else {
 			return nil, []Problem{syntaxProblem(err, data)}
@@ -348,6 +389,11 @@ func (r *reader) again(v *node, depth int) {
 
 func (r *reader) mapping(out *node, values []*ast.MappingValueNode, depth int) {
 	out.kind = object
+	defer func() {
+		if len(out.names) > maxNames {
+			panic(tooManyNames(out.line, out.col))
+		}
+	}()
 	merged, known := slicesMerged(values), map[string]bool{}
 	for _, f := range values {
 		if _, merge := f.Key.(*ast.MergeKeyNode); merge {
