@@ -101,6 +101,7 @@ func TestMain(m *testing.M) {
 		play(what)
 		return
 	}
+	ownNetwork()
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
 		flag.Set("test.parallel", "8") // cells wait more than they work

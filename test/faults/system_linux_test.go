@@ -21,6 +21,24 @@ import (
 	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
+// ownNetwork runs the tests in a network namespace of their own, where that is
+// possible: links that come and go would disturb others on this machine, such as
+// browsers, which give up their requests when the network changes.
+func ownNetwork() {
+	const variable = "TENON_FAULTS_NETWORK"
+	if os.Getuid() != 0 || os.Getenv(variable) != "" {
+		return
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil || exec.Command(unshare, "--net", "ip", "link", "set", "lo", "up").Run() != nil {
+		return
+	}
+	args := append([]string{unshare, "--net", "sh", "-c", `ip link set lo up && exec "$0" "$@"`}, os.Args...)
+	if err := unix.Exec(unshare, args, append(os.Environ(), variable+"=own")); err != nil {
+		panic(err)
+	}
+}
+
 // A network is a network namespace with a link to this one. Cutting it drops all
 // packets: nothing is closed, nothing is refused.
 type network struct {
