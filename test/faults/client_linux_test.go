@@ -51,7 +51,7 @@ func playClient(args []string) {
 	}
 	var d mcp.Dialer
 	if transport == overStdio {
-		d = &stdio.Command{Path: at, Env: map[string]string{roleVariable: "relay " + args[3]}}
+		d = &stdio.Command{Path: at, Env: map[string]string{roleVariable: "relay " + args[3], cellVariable: os.Getenv(cellVariable)}}
 	} else {
 		d = dialer(transport, at, nil)
 	}

@@ -34,7 +34,7 @@ func newFaulty(t *testing.T, transport, fault string) *faulty {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &faulty{command: self, env: map[string]string{roleVariable: "relay " + fault}}
+		return &faulty{command: self, env: map[string]string{roleVariable: "relay " + fault, cellVariable: t.Name()}}
 	}
 	f := &faulty{}
 	if fault == halfOpen {

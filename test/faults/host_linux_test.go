@@ -5,8 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // hostRole is tenon run with a model that calls a faulty server. Its answer is
@@ -22,8 +25,8 @@ var hostRole = role{
 		{garbage, "the server sends garbage before its answer", noSocket(sees, fails, fails), false},
 		{truncated, "the server sends half of its answer and ends", noSocket(fails, fails, fails), false},
 		{duplicate, "the server sends its answer twice", noSocket(sees, sees, sees), false},
-		{reordered, "the server answers calls in another order", []cell{{}, never(noSockets), never(ownAnswer), {}}, false},
-		{clockJump, "the clock of the host jumps by hours, both ways", noSocket("", "", ""), false},
+		{reordered, "the server answers calls in another order", []cell{{sees: eachSees}, never(noSockets), never(ownAnswer), {sees: eachSees}}, false},
+		{clockJump, "the clock of the host jumps by hours, both ways", noSocket(sees, sees, sees), false},
 		{diskFull, "the disk of the host is full", noSocket(fails, fails, fails), false},
 		{noDescriptors, "the host is out of descriptors", noSocket(fails, fails, fails), false},
 	},
@@ -40,7 +43,11 @@ func noSocket(overPipes, overWeb, overEvents string) []cell {
 func atHost(t *testing.T, transport, fault string) (saw string, left []string) {
 	home := t.TempDir()
 	free := func() {}
-	if fault == diskFull {
+	var ck *clock
+	switch fault {
+	case clockJump:
+		ck = newClock(t)
+	case diskFull:
 		home = small(t, 2<<10)
 	}
 	f := newFaulty(t, transport, fault)
@@ -50,6 +57,10 @@ func atHost(t *testing.T, transport, fault string) (saw string, left []string) {
 		said += strings.Repeat("x", 1<<20)
 	}
 	calls := fmt.Sprintf("{\"call\":{\"name\":\"echo__echo\",\"arguments\":{\"text\":%q}}}\n", said)
+	if fault == reordered {
+		calls = strings.Replace(calls, "echo__echo", "echo__read", 1)
+		calls += strings.Replace(calls, mark, "later", 1)
+	}
 	script := filepath.Join(t.TempDir(), "script.jsonl")
 	lines := "{\"script\":1,\"model\":{\"provider\":\"script\",\"name\":\"demo\"}}\n{\"expect\":{}}\n" + calls + "{\"done\":\"\"}\n{\"expect\":{}}\n{\"text\":\"finished\"}\n{\"done\":\"end\"}\n"
 	if err := os.WriteFile(script, []byte(lines), 0o600); err != nil {
@@ -60,22 +71,27 @@ func atHost(t *testing.T, transport, fault string) (saw string, left []string) {
 	}
 	run := func(limit string) string {
 		args := []string{"run", "hello", "-m", "script:" + script, "-s", "echo", "--allow", "echo", "--output", "json"}
-		path := tenon(t, nil)
+		path := tenon(t, ck)
 		if limit != "" {
 			args = append([]string{"-c", "ulimit -n " + limit + "; exec \"$@\"", "sh", path}, args...)
 			path = "/bin/sh"
 		}
-		p := prepare(t, home, nil, path, args...)
+		p := prepare(t, home, ck, path, args...)
 		p.start()
 		p.stdin.Close()
+		if ck != nil { // between the start and the end of a run
+			defer jumps(t, ck)()
+		}
 		raw, err := io.ReadAll(p.stdout)
 		if err != nil {
 			t.Fatal(err)
 		}
 		code, out := p.ends(), string(raw)
 		t.Logf("exit code %d: %.300s", code, p.said())
-		left = append(left, descendants(p.cmd.Process.Pid)...)
+		left = append(left, otherFiles(home)...)
 		switch {
+		case code == 0 && fault == reordered && strings.Contains(out, mark) && strings.Contains(out, "later") && strings.Contains(out, "finished"):
+			return eachSees
 		case code == 0 && strings.Contains(out, mark) && strings.Contains(out, "finished"):
 			return sees
 		case code == 1 && strings.Contains(out, "finished") && strings.Contains(out, "for "+idle.String()):
@@ -99,4 +115,37 @@ func atHost(t *testing.T, transport, fault string) (saw string, left []string) {
 		return saw, left
 	}
 	return run(""), left
+}
+
+// jumps lets a clock jump by hours, both ways, until stop is called.
+func jumps(t *testing.T, c *clock) (stop func()) {
+	var wg sync.WaitGroup
+	stopped := make(chan struct{})
+	wg.Go(func() {
+		for by := time.Hour; ; by = -by {
+			select {
+			case <-stopped:
+				return
+			case <-time.After(5 * time.Millisecond):
+				c.set(t, by)
+			}
+		}
+	})
+	return func() {
+		close(stopped)
+		wg.Wait()
+	}
+}
+
+// kept are the files that a host has after a run.
+var kept = []string{"filled", "tenon/tenon.json", "tenon/host/audit.jsonl", "tenon/host/audit.jsonl.head", "tenon/host/sessions.db"}
+
+// otherFiles returns the files below a home folder that no run keeps.
+func otherFiles(home string) (found []string) {
+	for name := range list(home) {
+		if !slices.Contains(kept, strings.TrimPrefix(name, "/")) {
+			found = append(found, "file "+name)
+		}
+	}
+	return found
 }

@@ -183,7 +183,11 @@ func tables() string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "%d cells are tested, %d are not yet, and %d cannot happen.\n", exist, open, all-exist-open)
+	notYet := ""
+	if open > 0 {
+		notYet = fmt.Sprintf(", %d are not yet,", open)
+	}
+	fmt.Fprintf(&b, "%d cells are tested%s and %d cannot happen.\n", exist, notYet, all-exist-open)
 	for _, role := range roles {
 		fmt.Fprintf(&b, "\n### %s\n\n| | %s |\n|---|%s\n", role.title, strings.Join(transports, " | "), strings.Repeat("---|", len(transports)))
 		for _, row := range role.rows {

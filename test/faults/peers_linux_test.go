@@ -56,12 +56,14 @@ type text struct {
 // echo is a server that says what it is told.
 func echo() *server.Server {
 	s := server.New(mcp.Implementation{Name: "echo", Version: "1"}, nil)
-	server.AddTool(s, "echo", "Return the text", func(_ context.Context, _ *mcp.Call, in text) (text, error) {
+	say := func(_ context.Context, _ *mcp.Call, in text) (text, error) {
 		if in.Text == "later" { // so that its answer is not sent together with another
 			time.Sleep(500 * time.Millisecond)
 		}
 		return in, nil
-	}, nil)
+	}
+	server.AddTool(s, "echo", "Return the text", say, nil)
+	server.AddTool(s, "read", "Return the text", say, &server.ToolOptions{Annotations: server.ReadOnly()}) // which hosts call several times at once
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"os/exec"
@@ -177,7 +178,7 @@ func prepare(t *testing.T, home string, c *clock, path string, args ...string) *
 	p := &process{t: t, home: home, stacks: filepath.Join(t.TempDir(), "stacks"), ended: make(chan struct{})}
 	p.cmd = exec.Command(path, args...)
 	p.cmd.Dir = home
-	p.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "TMPDIR="+home, stacksVariable+"="+p.stacks, "GORACE=atexit_sleep_ms=10")
+	p.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "TMPDIR="+home, stacksVariable+"="+p.stacks, "GORACE=atexit_sleep_ms=10", cellVariable+"="+p.t.Name())
 	if c != nil {
 		p.cmd.Env = append(p.cmd.Env, clockVariable+"="+c.file)
 	}
@@ -225,6 +226,9 @@ func (p *process) start() *process {
 		<-p.ended
 		p.stdout.Close()
 		p.stdin.Close()
+		for _, name := range survivors(p.t) {
+			p.t.Errorf("left after the end of the process: child process %s", name)
+		}
 		if p.t.Failed() {
 			p.t.Logf("%s said:\n%s", p.cmd.Args, p.said())
 		}
@@ -291,13 +295,22 @@ func (p *process) usage() usage {
 	for _, stack := range p.stackList() {
 		u["goroutine "+stack]++
 	}
-	filepath.WalkDir(p.home, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			u["file "+strings.TrimPrefix(path, p.home)]++
-		}
-		return nil
-	})
+	for name := range list(p.home) {
+		u["file "+name]++
+	}
 	return u
+}
+
+// list lists the files below a folder.
+func list(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && !yield(strings.TrimPrefix(path, dir)) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
 }
 
 // descendants returns the names of the processes below one.
@@ -327,6 +340,31 @@ func descendants(pid int) (found []string) {
 		}
 	}
 	return found
+}
+
+// cellVariable has the name of a cell in the environment of all of its processes.
+const cellVariable = "TENON_FAULTS_CELL"
+
+// survivors waits until the processes of a cell have ended, and returns those that
+// do not. They are found by their environment: who started them may have ended.
+func survivors(t *testing.T) (found []string) {
+	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		found = nil
+		names, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			environ, err := os.ReadFile(name) // fails if the process has ended
+			if err == nil && slices.Contains(strings.Split(string(environ), "\x00"), cellVariable+"="+t.Name()) {
+				line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+				found = append(found, strings.Join(strings.Split(string(line), "\x00"), " "))
+			}
+		}
+		if len(found) == 0 || time.Since(begin) > long {
+			return found
+		}
+	}
 }
 
 // goroutines returns the stacks of all goroutines, or nothing if the process is

@@ -125,7 +125,10 @@ func atServer(t *testing.T, transport, fault string) (saw string, left []string)
 		if code := s.p.ends(); code != 0 && saw != ends {
 			left = append(left, fmt.Sprintf("the server ended with %d", code))
 		}
-		return saw, append(left, descendants(s.p.cmd.Process.Pid)...)
+		for name := range list(s.home) {
+			left = append(left, "file "+name)
+		}
+		return saw, left
 	}
 	warm := dial(t, dialer(transport, s.address, bearer), nil)
 	s.healthy(t.Context(), warm)
