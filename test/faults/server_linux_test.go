@@ -113,7 +113,9 @@ func atServer(t *testing.T, transport, fault string) (saw string, left []string)
 		to = n.dial(s.address)
 	}
 	s.proxy = newProxy(t, to, fault, true, n)
+	s.proxy.mu.Lock()
 	s.proxy.http = transport == overHTTP || transport == overSSE
+	s.proxy.mu.Unlock()
 	options := &client.Options{CacheBytes: -1}
 	if fault == reordered {
 		options.Elicit = s.elicit

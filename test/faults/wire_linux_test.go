@@ -258,10 +258,10 @@ func (p *proxy) serve(c net.Conn) {
 		return
 	}
 	p.mu.Lock()
-	fault, listener := p.fault, p.listener
+	fault, listener, http := p.fault, p.listener, p.http
 	p.mu.Unlock()
 	w := &wire{client: c, server: server, held: p.held, cut: p.cut}
-	if p.http {
+	if http {
 		w.again = p.again
 	}
 	if fault == slowReader {
