@@ -287,3 +287,69 @@ resources: [{uri: "test://me", name: me, request: GET /me, subscribe: 5ms}]
 		t.Errorf("bob was notified %d times of what ada sees", n)
 	}
 }
+
+// A login outlives the call that began it, also one that is cancelled: the next call
+// goes on with it. A code or a token that arrives while the call is cancelled is used.
+func TestACancelledCallKeepsItsLogin(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		auth    string
+		pending bool // the user has not logged in when the call is cancelled
+	}{
+		"device, waiting":  {"grant: device, token_url: BASE/token, device_url: BASE/device", true},
+		"device, received": {"grant: device, token_url: BASE/token, device_url: BASE/device", false},
+		"code, received":   {"grant: code, token_url: BASE/token, authorize_url: BASE/authorize", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+			defer cancel()
+			var requests atomic.Int32
+			w := newWorld(t, withAuth(`{kind: oauth2, client_id: me, `+test.auth+`}`), func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/device":
+					reply(w, 200, `{"device_code":"marker-device","user_code":"ABCD","verification_uri":"https://login.example.com/device","expires_in":600,"interval":1}`)
+				case "/token":
+					first := requests.Add(1) == 1
+					if first {
+						cancel()
+					}
+					switch {
+					case first && test.pending:
+						reply(w, 400, `{"error":"authorization_pending"}`)
+					case first || test.pending:
+						reply(w, 200, `{"access_token":"marker-tok","token_type":"Bearer","expires_in":3600}`)
+					default: // codes are for one use
+						reply(w, 400, `{"error":"invalid_grant"}`)
+					}
+				default:
+					reply(w, 200, `{"ok":true}`)
+				}
+			})
+			pages := map[string]bool{}
+			h := mcp.HandleInput(w.serve, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
+				var p mcp.ElicitParams
+				if err := mcp.Unmarshal(q.Params, &p); err != nil {
+					return nil, err
+				}
+				pages[p.URL] = true
+				page, err := url.Parse(p.URL)
+				if back := page.Query().Get("redirect_uri"); err == nil && back != "" {
+					visit(t, back+"?code=the-code&state="+url.QueryEscape(page.Query().Get("state")))
+					http.DefaultClient.CloseIdleConnections()
+				}
+				return json.RawMessage(`{"action":"accept"}`), nil
+			}, 0)
+			call := func(ctx context.Context) string {
+				c := toolCall("get", "{}", nil)
+				c.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: mcp.Settings{}}}
+				return said(decodeIn(t, ctx, h, c))
+			}
+			call(ctx)
+			expect(t, "the next call", call(context.WithoutCancel(t.Context())), `{"ok":true}`)
+			if n := strings.Count(strings.Join(w.requests(), "\n"), "POST /device"); n > 1 || len(pages) != 1 {
+				t.Errorf("%d logins at %v", n, pages)
+			}
+		})
+	}
+}

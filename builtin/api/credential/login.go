@@ -26,9 +26,12 @@ type login struct {
 	page    string // for the user
 	message string
 	expires time.Time
-	finish  func(ctx context.Context) (*token, error) // waits for the user
+	finish  func(ctx context.Context) (*token, error) // waits for the user; errNotYet if ctx ends before
 	close   func()
 }
+
+// errNotYet says that the wait for the user has ended. The login goes on.
+var errNotYet = errors.New("the user has not logged in yet; call the tool again afterwards")
 
 // loginWait is how long one call waits for the user: less than clients and gateways
 // wait for a silent server.
@@ -55,11 +58,11 @@ func (c *oauth) loginUser(ctx context.Context, call *mcp.Call, a *account) (*tok
 		}
 		return nil, err
 	}
-	wait, cancel := context.WithTimeoutCause(ctx, loginWait, errors.New("the user has not logged in yet; call the tool again afterwards"))
+	wait, cancel := context.WithTimeout(ctx, loginWait)
 	defer cancel()
 	t, err := l.finish(wait)
-	if cause := context.Cause(wait); err != nil && cause != nil && ctx.Err() == nil {
-		return nil, cause // the login goes on
+	if errors.Is(err, errNotYet) {
+		return nil, cmp.Or(ctx.Err(), err)
 	}
 	l.close()
 	a.login = nil
@@ -139,10 +142,12 @@ func webPage(page string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// pollDevice requests the token until the user has logged in.
+// pollDevice requests the token until the user has logged in. A request is not
+// cancelled: its response may have the token, which is for one use. The timeout of the
+// client applies.
 func (c *oauth) pollDevice(ctx context.Context, account, code string, every time.Duration) (*token, error) {
 	for {
-		t, err := c.request(ctx, account, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {code}})
+		t, err := c.request(context.WithoutCancel(ctx), account, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {code}})
 		failed, ok := errors.AsType[*tokenError](err)
 		switch {
 		case err == nil:
@@ -155,7 +160,7 @@ func (c *oauth) pollDevice(ctx context.Context, account, code string, every time
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, errNotYet
 		}
 	}
 }
@@ -201,9 +206,10 @@ func (c *oauth) beginCode(account string) (*login, error) {
 				if code := got.Get("error"); code != "" {
 					return nil, &tokenError{code: code}
 				}
+				ctx = context.WithoutCancel(ctx) // the code is for one use; the timeout of the client applies
 				return c.request(ctx, account, url.Values{"grant_type": {"authorization_code"}, "code": {got.Get("code")}, "redirect_uri": {redirect.String()}, "code_verifier": {verifier}})
 			case <-ctx.Done():
-				return nil, ctx.Err()
+				return nil, errNotYet
 			}
 		},
 	}, nil

@@ -151,7 +151,7 @@ func (c *oauth) obtain(ctx context.Context, call *mcp.Call, a *account, old *tok
 		return nil, err
 	}
 	t.API, t.Since = c.opts.Name, time.Now().UTC().Truncate(time.Second)
-	return t, c.save(ctx, a, t)
+	return t, c.save(context.WithoutCancel(ctx), a, t) // the user does not log in again for a call that was cancelled
 }
 
 // renew returns the stored token if it is another one than old and valid, or else
