@@ -138,8 +138,8 @@ func TestAForgottenEffectDoesNotTakeAnotherAlong(t *testing.T) {
 func TestEmptyArraysAreRefusedInPaths(t *testing.T) {
 	w := newWorld(t, `
 tools:
-  one: {description: d, params: {ids: {type: array}}, request: "DELETE /things/{ids}"}
-  many: {description: d, params: {ids: {type: array}}, request: "DELETE /things/{+ids}"}
+  one: {description: d, params: {ids: {type: array, required: true}}, request: "DELETE /things/{ids}"}
+  many: {description: d, params: {ids: {type: array, required: true}}, request: "DELETE /things/{+ids}"}
 `, func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, `{}`) })
 	for _, tool := range []string{"one", "many"} {
 		expect(t, tool, w.says(tool, `{"ids":[]}`), `ERROR argument "ids" is empty, but the path needs it`)

@@ -139,10 +139,10 @@ func checkTool(t *testing.T, tool, want string) {
 // Parameters that clients send as headers, too, are checked: a mistake would hide the
 // tool from clients over HTTP.
 func TestCheckOfHeaderParameters(t *testing.T) {
-	checkTool(t, `params: {r: {type: array, x-mcp-header: R}}, request: "GET /{r}"`, "tools.t.params.r: x-mcp-header of r: the type of the property must be")
-	checkTool(t, `params: {r: {type: string, x-mcp-header: "A B"}}, request: "GET /{r}"`, "tools.t.params.r: x-mcp-header of r")
-	checkTool(t, `params: {r: {type: string, x-mcp-header: R}, s: {type: string, x-mcp-header: r}}, request: "GET /{r}/{s}"`, "tools.t.params: x-mcp-header of s: r also names")
-	w := newWorld(t, "tools: {t: {description: d, params: {r: {type: string, x-mcp-header: Region}}, request: 'GET /{r}'}}\n", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, `{}`) })
+	checkTool(t, `params: {r: {type: array, required: true, x-mcp-header: R}}, request: "GET /{r}"`, "tools.t.params.r: x-mcp-header of r: the type of the property must be")
+	checkTool(t, `params: {r: {type: string, required: true, x-mcp-header: "A B"}}, request: "GET /{r}"`, "tools.t.params.r: x-mcp-header of r")
+	checkTool(t, `params: {r: {type: string, required: true, x-mcp-header: R}, s: {type: string, required: true, x-mcp-header: r}}, request: "GET /{r}/{s}"`, "tools.t.params: x-mcp-header of s: r also names")
+	w := newWorld(t, "tools: {t: {description: d, params: {r: {type: string, required: true, x-mcp-header: Region}}, request: 'GET /{r}'}}\n", func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, `{}`) })
 	c := toolCall("t", `{"r":"eu"}`, nil)
 	c.Headers = map[string]string{"region": "us"}
 	if _, err := w.serve.Serve(t.Context(), c); err == nil || len(w.requests()) > 0 {
@@ -179,4 +179,14 @@ tools:
 		expect(t, args, strings.Join(told, " "), want)
 		mu.Unlock()
 	}
+}
+
+// A path cannot be written without its parameters: each is required or has a default. A
+// segment such as {/x} and the query can be left out.
+func TestCheckWantsTheParametersOfPaths(t *testing.T) {
+	want := ": the path needs the parameter: say required: true, or give it a default"
+	checkTool(t, `params: {a: string, b: {type: string, required: true}}, request: "GET /{b}/{a}"`, "tools.t.params.a"+want)
+	checkTool(t, `params: {a: {type: array}}, request: "GET /{+a}"`, "tools.t.params.a"+want)
+	checkAll(t, "tenon: api/1\nname: test\napi: {base: \"https://api.example.com\"}\ntools:\n"+
+		"  a: {description: d, params: {a: {type: string, default: x}, b: string, c: string}, request: 'GET /x/{a}{/b}{?c}'}\n")
 }

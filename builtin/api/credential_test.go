@@ -286,7 +286,7 @@ title: Test
 api: {base: BASE, headers: {X-Org: "${env:ORG}"}}
 auth: AUTH
 tools:
-  get: {description: d, params: {p: string}, request: "GET /{p}", output: {budget: 1KiB}}
+  get: {description: d, params: {p: {type: string, required: true}}, request: "GET /{p}", output: {budget: 1KiB}}
   headers: {description: d, request: GET /headers, output: {jq: "$headers"}}
   file: {description: d, request: GET /echo, output: {as: file}}
   many: {description: d, params: {ids: {type: array}}, batch: {over: ids, as: id}, request: "GET /{id}"}

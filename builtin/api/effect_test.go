@@ -187,7 +187,7 @@ api:
     - {when: .ok == false and .error == "not_in_channel", message: "{{ .error }}: invite the app first"}
     - {when: .ok == false, message: "{{ .error }}"}
 tools:
-  get: {description: d, params: {p: string}, request: "GET /{p}", error: {status: [404], message: "No {{ $args.p }}: check the name"}}
+  get: {description: d, params: {p: {type: string, required: true}}, request: "GET /{p}", error: {status: [404], message: "No {{ $args.p }}: check the name"}}
 `, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/channel":

@@ -22,7 +22,7 @@ title: Test
 api: {base: BASE, timeout: 300ms, response_limit: 64KiB, retry: {max: 2, max_wait: 1s}}
 auth: {kind: bearer, token: "${env:TOKEN}"}
 tools:
-  read: {description: d, params: {id: string}, request: "GET /read/{id}", output: {jq: "{id: .id, name: .user.name}"}}
+  read: {description: d, params: {id: {type: string, required: true}}, request: "GET /read/{id}", output: {jq: "{id: .id, name: .user.name}"}}
   list: {description: d, params: {id: string}, request: "GET /list{?id}", paginate: {kind: cursor, cursor: .next, param: c, items: .items, max_items: 50}, output: {jq: "[.[].n]"}}
   post: {description: d, params: {id: string}, confirm: {message: "Post?"}, request: {method: POST, path: /post, body: {id: "{{ .id }}"}}, output: {jq: "{id: .id}"}}
   keyed: {description: d, params: {id: string}, lookup: "GET /read/{id}", confirm: {message: "Post {{ $lookup.id }}?"}, idempotency: {header: Idempotency-Key}, request: {method: POST, path: /post, body: {id: "{{ .id }}"}}}

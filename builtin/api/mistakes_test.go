@@ -63,6 +63,7 @@ tests:
 		`6:29: auth[0].token: must refer to a secret`,
 		`8:17: params.owner.type: must be one of array, boolean, integer, null, number, object, string, not "strnig"`,
 		`10:3: tools["get thing"]: a name has 1 to 64 letters`,
+		`12:32: tools["get thing"].params.n: the path needs the parameter: say required: true, or give it a default`,
 		`12:44: tools["get thing"].params.m: there is no shared parameter "ower"; did you mean "owner"?`,
 		`13:14: tools["get thing"].request.path: there is no parameter "ownr"; did you mean "owner"?`,
 		`16:5: tools.list.paramters: unknown member; did you mean "params"?`,
@@ -143,7 +144,7 @@ func TestCheckHelpsNewcomers(t *testing.T) {
 // {name} means the same in the path and in the query behind it.
 func TestBracesInTheQueryOfAPath(t *testing.T) {
 	w := newWorld(t, `
-tools: {get: {description: d, params: {city: string, days: integer}, request: "GET /f/{city}?city={city}&q=x:{city}&days={days}&raw={{ .city | length }}"}}
+tools: {get: {description: d, params: {city: {type: string, required: true}, days: integer}, request: "GET /f/{city}?city={city}&q=x:{city}&days={days}&raw={{ .city | length }}"}}
 `, func(w http.ResponseWriter, r *http.Request) { reply(w, 200, `{}`) })
 	w.says("get", `{"city":"a&b"}`)
 	expect(t, "request", strings.Join(w.requests(), ""), "GET /f/a%26b?city=a%26b&q=x%3Aa%26b&raw=3")

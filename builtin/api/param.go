@@ -56,10 +56,13 @@ func (c *compiler) inputSchema(path string, t *tool, s *spec.Tool, params []stri
 		properties = append(append(append(properties, quoted...), ':'), raw...)
 	}
 	for _, name := range params {
-		raw, must := c.property(spec.Path(path+".params", name), t, name, s.Params[name])
+		before, at := len(c.found), spec.Path(path+".params", name)
+		raw, must := c.property(at, t, name, s.Params[name])
 		add(name, raw)
 		if must {
 			required = append(required, name)
+		} else if _, has := t.defaults[name]; !has && len(c.found) == before && t.main.request.path.needs(name) {
+			c.fail(at, "the path needs the parameter: say required: true, or give it a default")
 		}
 	}
 	if p := t.main.page; p != nil {

@@ -101,6 +101,14 @@ func (t *pathTemplate) names(visit func(name string)) {
 	}
 }
 
+// needs reports whether the path cannot be written without a variable. A nil template
+// needs none.
+func (t *pathTemplate) needs(name string) bool {
+	return t != nil && slices.ContainsFunc(t.parts, func(p pathPart) bool {
+		return (p.op == 0 || p.op == '+') && slices.ContainsFunc(p.names, func(n pathName) bool { return n.name == name })
+	})
+}
+
 // expand returns the path, and the query if the template has one. Values are
 // percent-encoded; those that would change the path are refused.
 func (t *pathTemplate) expand(args map[string]any) (string, error) {

@@ -20,8 +20,8 @@ title: Test
 api: {base: "BASE/v1", response_limit: 64KiB, timeout: 2s, retry: {max: 0}, hosts: ["OTHER"], headers: {X-Org: "${env:ORG}"}}
 auth: {kind: bearer, token: "${env:TOKEN}"}
 tools:
-  get: {description: d, params: {p: string}, request: "GET /{p}"}
-  post: {description: d, params: {p: string}, request: "POST /{p}"}
+  get: {description: d, params: {p: {type: string, required: true}}, request: "GET /{p}"}
+  post: {description: d, params: {p: {type: string, required: true}}, request: "POST /{p}"}
   to: {description: d, params: {u: string}, request: {url: "{{ .u }}"}}
 `
 

@@ -20,7 +20,7 @@ func TestAPIFiles(t *testing.T) {
 		}
 		return file
 	}
-	good := write("good.yaml", "tools: {get: {description: d, params: {id: string}, request: 'GET /{id}'}}\ntests:\n- {name: gets, tool: get, args: {id: a}, answers: [{request: GET /a, body: {n: 1}}], expect: {result: {n: 1}}}\n")
+	good := write("good.yaml", "tools: {get: {description: d, params: {id: {type: string, required: true}}, request: 'GET /{id}'}}\ntests:\n- {name: gets, tool: get, args: {id: a}, answers: [{request: GET /a, body: {n: 1}}], expect: {result: {n: 1}}}\n")
 	bad := write("bad.yaml", "tools: {get: {description: d, request: 'GET /{id}', output: {jq: '.['}}}\n")
 	wrong := write("wrong.yaml", "tools: {get: {description: d, request: GET /a}}\ntests:\n- {name: gets, tool: get, answers: [{request: GET /b, body: {n: 1}}], expect: {result: {n: 2}}}\n")
 	none := write("none-yet.yaml", "tools: {get: {description: d, request: GET /a}}\n")

@@ -87,7 +87,10 @@ func Load(name string, data []byte) (*File, error) {
 		return nil, err
 	}
 	r.names(root, r.format, "")
-	r.found = append(r.found, normalize(root)...)
+	for _, one := range normalize(root) {
+		r.found = append(r.found, one)
+		r.broken.add(one.Path)
+	}
 	f := r.decode(p)
 	problems.List = append(problems.List, r.found...)
 	if f != nil {
