@@ -190,3 +190,10 @@ func TestCheckWantsTheParametersOfPaths(t *testing.T) {
 	checkAll(t, "tenon: api/1\nname: test\napi: {base: \"https://api.example.com\"}\ntools:\n"+
 		"  a: {description: d, params: {a: {type: string, default: x}, b: string, c: string}, request: 'GET /x/{a}{/b}{?c}'}\n")
 }
+
+func TestDescribeCountsOne(t *testing.T) {
+	got, err := Describe(Config{Data: []byte("tenon: api/1\nname: test\napi: {base: \"https://api.example.com\"}\ntools: {a: {description: d, request: GET /x}}\n"), Name: "f.yaml"})
+	if err != nil || !strings.HasPrefix(got, "1 tool (") || !strings.HasSuffix(got, " bytes in tools/list), 0 resources, 0 prompts, 0 tests") {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -113,3 +113,15 @@ tools: {list: {description: d, request: GET /x, paginate: {kind: link}}}
 		t.Errorf("%s, %v", raw, err)
 	}
 }
+
+// An integer may be written with a fraction of zero.
+func TestLimitWithAFraction(t *testing.T) {
+	w := newWorld(t, `
+tools:
+  list: {description: d, request: GET /page, paginate: {kind: page, param: p, size: {param: n, max: 10}, max_items: 100}}
+`, numbers)
+	for _, limit := range []string{"5", "5.0", "5e0"} {
+		items, _ := cursorOf(t, w.call("list", `{"limit":`+limit+`}`))
+		expect(t, limit, items, "[1 2 3 4 5]")
+	}
+}

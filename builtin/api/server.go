@@ -70,7 +70,15 @@ func Describe(c Config) (string, error) {
 		size += len(raw) + 1
 	}
 	f := v.file
-	return fmt.Sprintf("%d tools (%d bytes in tools/list), %d resources, %d prompts, %d tests", len(v.order), size, len(f.Resources), len(f.Prompts), len(f.Tests)), nil
+	return fmt.Sprintf("%s (%s in tools/list), %s, %s, %s", count(len(v.order), "tool"), count(size, "byte"), count(len(f.Resources), "resource"), count(len(f.Prompts), "prompt"), count(len(f.Tests), "test")), nil
+}
+
+// count returns a number of things, such as 2 tools.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Read returns the content of the file: Data, or that of File, which must be a regular

@@ -333,6 +333,9 @@ func (e *engine) callPages(ctx context.Context, c *mcp.Call, v *service, t *tool
 		}
 	}
 	limit, _ := sc.args["limit"].(int)
+	if n, ok := sc.args["limit"].(float64); ok { // 5.0 is an integer, too
+		limit = int(n)
+	}
 	items, next, last, err := v.gather(ctx, c, t.main, sc, from, max(1, limit))
 	failed := err
 	if err != nil && (len(items) == 0 || next == nil || passes(err) || ctx.Err() != nil) {

@@ -104,16 +104,16 @@ func jitter(d time.Duration) time.Duration {
 // of RateLimit, RateLimit-Reset or X-RateLimit-Reset if nothing remains.
 func Wait(h http.Header, now time.Time) (time.Duration, bool) {
 	if after := h.Get("Retry-After"); after != "" {
-		if seconds, err := strconv.ParseUint(after, 10, 31); err == nil {
-			return time.Duration(seconds) * time.Second, true
+		if wait, ok := seconds(after); ok {
+			return wait, true
 		}
 		if at, err := http.ParseTime(after); err == nil {
 			return max(0, at.Sub(now)), true
 		}
 	}
 	if reset, left := rateLimit(h); left == "0" {
-		if seconds, err := strconv.ParseUint(reset, 10, 31); err == nil {
-			return time.Duration(seconds) * time.Second, true
+		if wait, ok := seconds(reset); ok {
+			return wait, true
 		}
 	}
 	if h.Get("X-RateLimit-Remaining") == "0" {
@@ -122,6 +122,12 @@ func Wait(h http.Header, now time.Time) (time.Duration, bool) {
 		}
 	}
 	return 0, false
+}
+
+// seconds reads a number of seconds. One that is too large counts as 68 years.
+func seconds(text string) (time.Duration, bool) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	return time.Duration(n) * time.Second, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

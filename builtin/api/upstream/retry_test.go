@@ -10,7 +10,7 @@ import (
 // A wait that the API asks for is honoured up to the maximum itself; a longer one is
 // not.
 func TestWaitsUpToTheMaximum(t *testing.T) {
-	for after, want := range map[string]int{"30": 2, "31": 1} {
+	for after, want := range map[string]int{"30": 2, "31": 1, "2147483648": 1, "99999999999999999999": 1} {
 		c := &Client{sleep: func(_ context.Context, d time.Duration) error {
 			if d < 30*time.Second {
 				t.Errorf("waits %s", d)
