@@ -34,7 +34,7 @@ type service struct {
 	prompts     map[string]*prompt
 	completions map[string]*completion
 	usesHeaders bool // an expression uses $headers
-	cursorKey   []byte
+	cursorKey   func() []byte
 	hidden      func(string) string // removes secrets from a text
 }
 

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -121,4 +123,37 @@ func TestCursorsAreSigned(t *testing.T) {
 		t.Errorf("sent %q", seen)
 	}
 	expect(t, "the same", w.says("odata", fmt.Sprintf(`{"q":"a","limit":2,"cursor":%q}`, cursor)), "…[4,5]")
+}
+
+// A cursor is valid in other processes with the same secrets. It is no quick test for a
+// password: its key is not a fast hash of the secrets.
+func TestCursorsDoNotHelpToGuessPasswords(t *testing.T) {
+	t.Parallel()
+	var secrets []string // of the last server
+	server := func(password string) *world {
+		secrets = nil
+		return newWorld(t, `tenon: api/1
+name: test
+title: Test
+api: {base: BASE}
+auth: {kind: basic, user: me, password: "${env:TOKEN}"}
+tools: {list: {description: d, request: GET /page, paginate: {kind: page, param: p, size: {param: n, max: 10}, max_items: 100}}}
+`, numbers, func(c *Config) {
+			c.Resolver.Getenv = func(string) (string, bool) { return password, true }
+			c.Resolver.Found = func(secret string) { secrets = append(secrets, secret) }
+		})
+	}
+	_, cursor := cursorOf(t, server("marker-one").call("list", `{"limit":3}`))
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(secrets) == 0 {
+		t.Fatal(secrets, err)
+	}
+	quick := []byte(digest(append(secrets, "test")...))
+	guess := &service{cursorKey: func() []byte { return quick }}
+	if bytes.Equal(guess.cursorMAC("list", map[string]any{}, data[macSize:]), data[:macSize]) {
+		t.Error("the key is a fast hash of the secrets")
+	}
+	again := fmt.Sprintf(`{"limit":2,"cursor":%q}`, cursor)
+	expect(t, "the same secrets", server("marker-one").says("list", again), "…[4,5]")
+	expect(t, "other secrets", server("marker-two").says("list", again), "…ERROR the cursor does not belong")
 }

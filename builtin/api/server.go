@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/builtin/api/credential"
@@ -198,9 +199,11 @@ func (e *engine) load(data []byte) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.cursorKey, v.hidden = e.randomKey, e.hidden
+	v.hidden = e.hidden
+	v.cursorKey = func() []byte { return e.randomKey }
 	if own := found[headers:]; len(own) > 0 {
-		v.cursorKey = []byte(digest(append(slices.Clone(own), v.file.Name)...))
+		secrets := digest(append(slices.Clone(own), v.file.Name)...)
+		v.cursorKey = sync.OnceValue(func() []byte { return slowKey(secrets) })
 	}
 	e.keepSecrets(found)
 	return v, nil
