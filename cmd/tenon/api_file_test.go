@@ -29,7 +29,7 @@ func TestAPIFiles(t *testing.T) {
 		code int
 		want []string
 	}{
-		{line: "api check " + good, want: []string{"" + good + ": ok: 1 tools"}},
+		{line: "api check " + good, want: []string{"" + good + ": ok: 1 tool ("}},
 		{line: "api check " + bad + " " + good, code: exitTool, want: []string{"" + bad + ":4:40: tools.get.request.path: there is no parameter \"id\"", "tools.get.output.jq: invalid jq", "good.yaml: ok"}},
 		{line: "api check github", want: []string{"github: ok: "}},
 		{line: "api check " + filepath.Join(dir, "none.yaml"), code: exitUsage},
