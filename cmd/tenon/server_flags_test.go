@@ -92,7 +92,10 @@ func TestFlagsReachTheServerOfEveryCommand(t *testing.T) {
 		t.Fatal(errs)
 	}
 	file := filepath.Join(dir, "told")
-	program := script(t, dir, "server", `echo "$A_KEY" > `+file+".tmp; mv "+file+".tmp "+file+"\nexit 3\n")
+	tells := func(name, file string) string {
+		return script(t, dir, name, `echo "$A_KEY" > `+file+".tmp; mv "+file+".tmp "+file+"\nexit 3\n")
+	}
+	program := tells("server", file)
 	var seen sync.Map
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.Store(r.Header.Get("X-Key"), true)
@@ -140,6 +143,8 @@ func TestFlagsReachTheServerOfEveryCommand(t *testing.T) {
 		try([]string{"-H", "X-Key: " + value}, at...)
 		eventually(t, func() bool { _, ok := seen.Load(value); return ok })
 	}
+	file = filepath.Join(dir, "tapped") // the pages above start their server again and again
+	program = tells("tapped-server", file)
 	cmd := binary(t, "tap", "-e", "A_KEY=tapped", "--", program)
 	if code, out, errs := output(t, cmd); code != 3 {
 		t.Errorf("tap: exit code %d\n%s%s", code, out, errs)
