@@ -256,7 +256,7 @@ func TestModelsInATerminal(t *testing.T) {
 	v := openTerminal(t, dir, env, own, "chat", "-s", "builtin:calc")
 	v.until("1 server")
 	v.sends("/model")
-	shown := v.until("── Models", "current · 272k · $1.25/10 · thinks · ${env:AZURE_OPENAI_API_KEY}", "work/gpt-5.4-mini", "anthropic  no API key", "xai  no API key", "ollama  ", "lmstudio  ", "llamacpp  ", "vllm  ")
+	shown := v.untilWithout("asking providers", "── Models", "current · 272k · $1.25/10 · thinks · ${env:AZURE_OPENAI_API_KEY}", "work/gpt-5.4-mini", "anthropic  no API key", "xai  no API key", "ollama  ", "lmstudio  ", "llamacpp  ", "vllm  ")
 	v.types("mini")
 	v.untilWithout("anthropic", "work/gpt-5.4-mini")
 	v.keys("Enter")

@@ -52,7 +52,7 @@ func freePort(t *testing.T) int {
 	t.Helper()
 	// Below those that the system gives to others while the mock starts.
 	for range 1000 {
-		port := 10000 + rand.IntN(20000)
+		port := 12000 + rand.IntN(20000)
 		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			l.Close()
 			return port
