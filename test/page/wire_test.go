@@ -87,7 +87,7 @@ func TestCallsAndHousekeeping(t *testing.T) {
 		t.Errorf("the rows are %s", left)
 	}
 	p.until(`/\d+ hidden/.test(document.querySelector('.bar .tick .n').innerText)`)
-	p.click(`.wrow .fold`)
+	eval[bool](p, `document.querySelector(".wrow .fold").click() ?? true`) // rows that arrive move it away from a mouse
 	p.until(calls + `.length === 2`)
 	p.clickOn(`document.querySelector('.bar input[data-key=all]')`, "Housekeeping")
 	p.until(calls + `.some((r) => r.startsWith('tools/list'))`)
