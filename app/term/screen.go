@@ -394,5 +394,5 @@ var keysHelp = [][2]string{
 	{"Shift-Tab", "browse the cards: Up and Down select, Enter expands or collapses"},
 	{"F2, F3", "servers, wire"},
 	{"Ctrl-C", "leave the question; stop the running turn; twice quits"},
-	{"Esc", "close a pane; stop the running step and keep what came; twice clears the line"},
+	{"Esc", "close a pane; stop the running step and keep the answer so far; twice clears the line"},
 }

@@ -95,17 +95,20 @@ func (s *Server) send(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// claim makes the caller the one that changes a session, until it calls release;
-// begun is called meanwhile. It returns false if a turn runs. It waits for others
-// that are as good as done: a turn that has ended, and an undo.
-func (s *Server) claim(one *host.Session, begun func()) (release func(), ok bool) {
+// claim makes the caller the one that changes a session, by a turn or otherwise,
+// until it calls release. It returns false if a turn runs. It waits for others that
+// have nearly finished: a turn that has ended, and an undo.
+func (s *Server) claim(one *host.Session, turn bool) (release func(), ok bool) {
 	for {
+		before := len(one.Messages())
 		s.mu.Lock()
 		other := s.chats[one.ID]
 		if other == nil {
 			mine := make(chan struct{})
 			s.chats[one.ID] = mine
-			begun()
+			if turn {
+				s.turns.begin(one.ID, before)
+			}
 			s.mu.Unlock()
 			return func() {
 				s.mu.Lock()
@@ -127,7 +130,7 @@ func (s *Server) claim(one *host.Session, begun func()) (release func(), ok bool
 // beginTurn runs a turn, and then those of the messages that wait meanwhile. It returns
 // false if one runs.
 func (s *Server) beginTurn(one *host.Session, turn func() error) bool {
-	release, ok := s.claim(one, func() { s.turns.begin(one.ID, len(one.Messages())) })
+	release, ok := s.claim(one, true)
 	if !ok {
 		return false
 	}
@@ -226,7 +229,7 @@ func (s *Server) change(r *http.Request, how func(*host.Session) (*host.Undone, 
 	if err != nil {
 		return nil, err
 	}
-	release, ok := s.claim(one, func() {})
+	release, ok := s.claim(one, false)
 	if !ok {
 		return nil, fault{http.StatusConflict, host.ErrBusy}
 	}

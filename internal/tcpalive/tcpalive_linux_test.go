@@ -9,6 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// accept returns a connection of a listener. All is closed when the test ends.
+func accept(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	t.Cleanup(func() { l.Close() })
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { accepted.Close() })
+	return accepted
+}
+
 // Connections of a listener with Control have the limit, and so has one of Set.
 func TestLimitIsSet(t *testing.T) {
 	for name, listen := range map[string]func() (net.Listener, error){
@@ -19,17 +36,7 @@ func TestLimitIsSet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
-		client, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		accepted, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer accepted.Close()
+		accepted := accept(t, l)
 		if name == "connection" {
 			Set(accepted)
 		}
@@ -54,17 +61,7 @@ func TestLimitEndsConnectionThatIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer accepted.Close()
+	accepted := accept(t, l)
 	raw, err := accepted.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
