@@ -174,9 +174,13 @@ func (s *Server) refuse(w http.ResponseWriter, f wire, t Turn, status int, messa
 		_, _ = io.WriteString(w, t.Body)
 		return
 	}
+	body, err := json.Marshal(f.refusal(status, message))
+	if err != nil {
+		panic(err)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.MarshalWrite(w, f.refusal(status, message))
+	_, _ = w.Write(body) // in one piece, which quirky makes one event of
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wire, t Turn, model string) {

@@ -73,6 +73,7 @@ type Query struct {
 	plain  bool
 	code   *gojq.Code
 	vars   []string // those that it uses
+	time   time.Duration
 }
 
 var (
@@ -83,7 +84,7 @@ var (
 
 // Compile compiles jq.
 func Compile(source string) (*Query, error) {
-	q := &Query{source: strings.TrimSpace(source)}
+	q := &Query{source: strings.TrimSpace(source), time: maxTime}
 	if m := plainPath.FindStringSubmatch(q.source); m != nil && q.source != "" {
 		q.plain, q.from = true, m[1]
 		if m[2] != "." && m[2] != "" {
@@ -132,7 +133,7 @@ func (q *Query) All(ctx context.Context, input any, v *Vars) ([]any, error) {
 		one, err := q.walk(input, v)
 		return []any{one}, err
 	}
-	ctx, stop := bounded(ctx)
+	ctx, stop := bounded(ctx, q.time)
 	defer stop()
 	var values []any
 	if len(q.vars) > 0 {
@@ -215,14 +216,11 @@ func (q *Query) walk(input any, v *Vars) (any, error) {
 	return input, nil
 }
 
-var (
-	errTime   = fmt.Errorf("took longer than %s", maxTime)
-	errMemory = fmt.Errorf("needed more than %d MiB of memory", maxMemory>>20)
-)
+var errMemory = fmt.Errorf("needed more than %d MiB of memory", maxMemory>>20)
 
 // bounded returns a context that ends when a run has taken too long or too much
 // memory. Memory is only measured in runs that take a while.
-func bounded(parent context.Context) (context.Context, func()) {
+func bounded(parent context.Context, most time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	began, base := time.Now(), uint64(0)
 	var timer *time.Timer
@@ -237,8 +235,8 @@ func bounded(parent context.Context) (context.Context, func()) {
 			cancel(errMemory)
 			return
 		}
-		if time.Since(began) > maxTime {
-			cancel(errTime)
+		if time.Since(began) > most {
+			cancel(fmt.Errorf("took longer than %s", most))
 			return
 		}
 		if ctx.Err() == nil {
