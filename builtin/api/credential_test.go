@@ -81,6 +81,7 @@ func TestStaticCredentials(t *testing.T) {
 type authServer struct {
 	n        atomic.Int32
 	pending  atomic.Int32 // polls of a device login that are answered with pending
+	away     atomic.Int32 // requests for a token that are answered with an error of the server, or not at all
 	requests []url.Values
 	expires  int
 }
@@ -91,6 +92,13 @@ func (a *authServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/token":
 		a.requests = append(a.requests, form)
+		switch n := a.away.Add(-1); {
+		case n >= 0 && n%2 == 0:
+			reply(w, 503, `{"error":"temporarily_unavailable"}`)
+			return
+		case n >= 0:
+			panic(http.ErrAbortHandler)
+		}
 		if form.Get("grant_type") == "urn:ietf:params:oauth:grant-type:device_code" && a.pending.Add(-1) >= 0 {
 			reply(w, 400, `{"error":"authorization_pending"}`)
 			return
@@ -137,6 +145,24 @@ func TestDeviceLogin(t *testing.T) {
 	expect(t, "declined", said(w.callAs("get", "{}", mcp.ActionDecline, bob)), "…declined")
 	if a.n.Load() != 1 {
 		t.Errorf("%d tokens", a.n.Load())
+	}
+}
+
+// A login outlives a token endpoint that is away: it is asked again, and a token that
+// could not be renewed is renewed later, without the user.
+func TestTokenEndpointIsAway(t *testing.T) {
+	t.Parallel()
+	a := &authServer{expires: 1} // renewed before each call
+	a.away.Store(1)
+	w := newWorld(t, withAuth(`{kind: oauth2, grant: device, token_url: BASE/token, device_url: BASE/device, client_id: me, account: caller}`), a.ServeHTTP)
+	ada := &mcp.Principal{ID: "ada"}
+	expect(t, "the login", said(w.callAs("get", "{}", mcp.ActionAccept, ada)), `{"ok":true}`)
+	a.away.Store(2)
+	expect(t, "no answer", said(w.callAs("get", "{}", mcp.ActionAccept, ada)), "…EOF")
+	expect(t, "an error", said(w.callAs("get", "{}", mcp.ActionAccept, ada)), "…answered 503 Service Unavailable: temporarily_unavailable")
+	expect(t, "later", said(w.callAs("get", "{}", mcp.ActionAccept, ada)), `{"ok":true}`)
+	if len(w.asked) != 1 {
+		t.Errorf("asked %q", w.asked)
 	}
 }
 

@@ -144,14 +144,17 @@ func webPage(page string) bool {
 
 // pollDevice requests the token until the user has logged in. A request is not
 // cancelled: its response may have the token, which is for one use. The timeout of the
-// client applies.
+// client applies. A server that is away is asked again, less and less often.
 func (c *oauth) pollDevice(ctx context.Context, account, code string, every time.Duration) (*token, error) {
 	for {
 		t, err := c.request(context.WithoutCancel(ctx), account, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {code}})
 		failed, ok := errors.AsType[*tokenError](err)
+		away, passes := errors.AsType[passing](err)
 		switch {
 		case err == nil:
 			return t, nil
+		case passes:
+			every = min(2*every, time.Minute)
 		case ok && failed.code == "slow_down":
 			every += 5 * time.Second
 		case !ok || failed.code != "authorization_pending":
@@ -160,6 +163,9 @@ func (c *oauth) pollDevice(ctx context.Context, account, code string, every time
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():
+			if passes {
+				return nil, fmt.Errorf("%w (%w)", errNotYet, away)
+			}
 			return nil, errNotYet
 		}
 	}

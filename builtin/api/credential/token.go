@@ -53,6 +53,12 @@ func (e *tokenError) Error() string {
 	return e.code
 }
 
+// passing is an error of the network or of a server that is away: the same request
+// may succeed later.
+type passing struct{ error }
+
+func (e passing) Unwrap() error { return e.error }
+
 // post sends a form to an endpoint and decodes the JSON response.
 func post(ctx context.Context, client *http.Client, endpoint string, form url.Values, basic *url.Userinfo, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
@@ -76,12 +82,15 @@ func exchange(client *http.Client, req *http.Request, into any) error {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
 		}
-		return fmt.Errorf("request to %s: %w", req.URL.Host, err)
+		return passing{fmt.Errorf("request to %s: %w", req.URL.Host, err)}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxTokenBody+1))
-	if err != nil || len(body) > maxTokenBody {
-		return fmt.Errorf("the response of %s is cut off or too large", req.URL.Host)
+	if err != nil {
+		return passing{fmt.Errorf("the response of %s is cut off: %w", req.URL.Host, err)}
+	}
+	if len(body) > maxTokenBody {
+		return fmt.Errorf("the response of %s is too large", req.URL.Host)
 	}
 	if res.StatusCode/100 != 2 {
 		var failed struct {
@@ -89,10 +98,18 @@ func exchange(client *http.Client, req *http.Request, into any) error {
 			Description string `json:"error_description"`
 			Message     string `json:"message"`
 		}
-		if mcp.Unmarshal(body, &failed) == nil && failed.Code+failed.Message != "" {
-			return &tokenError{failed.Code, failed.Description + failed.Message}
+		says := mcp.Unmarshal(body, &failed) == nil && failed.Code+failed.Message != ""
+		refusal := &tokenError{failed.Code, failed.Description + failed.Message}
+		err := fmt.Errorf("%s answered %d %s", req.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
+		switch away := res.StatusCode/100 == 5 || res.StatusCode == http.StatusTooManyRequests; {
+		case away && says:
+			return passing{fmt.Errorf("%w: %s", err, refusal.Error())}
+		case away:
+			return passing{err}
+		case says:
+			return refusal
 		}
-		return fmt.Errorf("%s answered %d %s", req.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
+		return err
 	}
 	if err := mcp.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("the response of %s is not the JSON that was expected", req.URL.Host)
