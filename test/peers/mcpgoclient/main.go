@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -76,7 +77,9 @@ func reach(url string, older bool, revision string, command []string) (transport
 }
 
 func (s *script) connect(revision string, to transport.Interface) error {
-	opts := []client.ClientOption{client.WithElicitationHandler(person{})}
+	// On a busy machine, a program needs longer to start than the 5 s that mcp-go has for
+	// its first request, after which it takes the server for a legacy one.
+	opts := []client.ClientOption{client.WithElicitationHandler(person{}), client.WithDiscoverTimeout(time.Minute)}
 	if revision != "" {
 		opts = append(opts, client.WithProtocolVersion(revision))
 	}
