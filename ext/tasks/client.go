@@ -28,8 +28,7 @@ import (
 // If there is other middleware, Client comes first: it must see the calls of the
 // client before any other.
 func Client(next mcp.Handler) mcp.Handler {
-	d := &driver{server: next}
-	return mcp.HandlerFunc(d.serve)
+	return mcp.HandlerFunc((&driver{server: next}).serve)
 }
 
 // ErrCancelled is the error of a call whose task was cancelled.
@@ -42,20 +41,21 @@ var ErrCancelled error = mcp.Errorf(mcp.CodeInternal, "the task was cancelled")
 //	require  ends the round with the input requests of the task
 //	respond  begins the next round: passes the responses to the task, and drives
 type driver struct {
-	server mcp.Handler
-	open   sync.Map // the states of calls whose next round has not been made
-	early  earlyTasks
+	server  mcp.Handler
+	open    sync.Map // the states of calls whose next round has not been made
+	early   earlyTasks
+	callers callers
 }
 
 func (d *driver) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	switch {
 	case c.IsNotification:
 	case c.Method == mcp.MethodToolsCall:
-		return d.call(ctx, declare(c))
+		return d.call(ctx, d.callers.declare(c))
 	case c.Method == MethodGet || c.Method == MethodUpdate || c.Method == MethodCancel || c.Method == mcp.MethodSubscriptionsListen && selectsTasks(c):
 		in, ctx := takeIntent(ctx)
 		in.seen.Store(true)
-		return d.server.Serve(ctx, declare(c))
+		return d.server.Serve(ctx, d.callers.declare(c))
 	}
 	return d.server.Serve(ctx, c)
 }
@@ -66,19 +66,41 @@ func selectsTasks(c *mcp.Call) bool {
 	return c.Decode(&p) == nil && p.Notifications.Other[Filter] != nil
 }
 
-// declare returns a copy of the call of a client that supports the extension.
-func declare(c *mcp.Call) *mcp.Call {
+// callers keeps the capabilities of callers to which the extension was added. Each
+// caller has the same ones in all its calls, which a connection encodes once.
+type callers struct {
+	mu  sync.Mutex
+	can map[*mcp.ClientCapabilities]*mcp.ClientCapabilities // by those without it
+}
+
+// maxCallers bounds how many are kept.
+const maxCallers = 64
+
+// declare returns the call as one of a client that supports the extension.
+func (k *callers) declare(c *mcp.Call) *mcp.Call {
+	if declares(&c.Caller) {
+		return c
+	}
 	copied := *c
-	var can mcp.ClientCapabilities
-	if c.Caller.Capabilities != nil {
-		can = *c.Caller.Capabilities
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	can := k.can[c.Caller.Capabilities]
+	if can == nil {
+		can = new(mcp.ClientCapabilities)
+		if c.Caller.Capabilities != nil {
+			*can = *c.Caller.Capabilities
+		}
+		can.Extensions = maps.Clone(can.Extensions)
+		if can.Extensions == nil {
+			can.Extensions = map[string]json.RawMessage{}
+		}
+		can.Extensions[ExtensionID] = json.RawMessage("{}")
+		if k.can == nil || len(k.can) >= maxCallers {
+			k.can = map[*mcp.ClientCapabilities]*mcp.ClientCapabilities{}
+		}
+		k.can[c.Caller.Capabilities] = can
 	}
-	can.Extensions = maps.Clone(can.Extensions)
-	if can.Extensions == nil {
-		can.Extensions = map[string]json.RawMessage{}
-	}
-	can.Extensions[ExtensionID] = json.RawMessage("{}")
-	copied.Caller.Capabilities = &can
+	copied.Caller.Capabilities = can
 	return &copied
 }
 

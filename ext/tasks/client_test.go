@@ -41,6 +41,32 @@ func polls(h mcp.Handler, n *atomic.Int32) mcp.Handler {
 	})
 }
 
+// A caller declares the same capabilities in each call, which a connection encodes
+// once, and its own are not changed.
+func TestClientDeclaresTheExtensionOnce(t *testing.T) {
+	var sent []*mcp.ClientCapabilities
+	h := tasks.Client(mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		sent = append(sent, c.Caller.Capabilities)
+		return mcp.Result{}, nil
+	}))
+	other := json.RawMessage("{}")
+	able := &mcp.ClientCapabilities{Extensions: map[string]json.RawMessage{tasks.ExtensionID: other}}
+	for _, can := range []*mcp.ClientCapabilities{nil, {}, {Extensions: map[string]json.RawMessage{"other": other}}, able} {
+		sent = nil
+		for range 3 {
+			if _, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"work"}`), Caller: mcp.Caller{Capabilities: can}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if sent[0] != sent[1] || sent[0] != sent[2] || sent[0].Extensions[tasks.ExtensionID] == nil || can == able && sent[0] != able {
+			t.Errorf("%+v: %p %p %p %+v", can, sent[0], sent[1], sent[2], sent[0])
+		}
+		if can != nil && can != able && (can.Extensions[tasks.ExtensionID] != nil || string(sent[0].Extensions["other"]) != string(can.Extensions["other"])) {
+			t.Errorf("%+v became %+v", can, sent[0])
+		}
+	}
+}
+
 func TestClientWaitsForTheResult(t *testing.T) {
 	for name, polling := range map[string]bool{"subscribed": false, "polling": true} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // Handler that has the extension.
 type legacyClient struct {
 	server  mcp.Handler
-	waiting mcp.Handler // server, for clients that wait for the result
+	waiting *driver // of server, for clients that wait for the result
 	session *mcp.LegacySession
 	core    bool // the revision has the older form
 
@@ -45,7 +45,7 @@ const (
 )
 
 func newLegacyClient(h mcp.Handler, s *mcp.LegacySession) mcp.Handler {
-	return &legacyClient{server: h, waiting: Client(h), session: s, core: hasLegacyTasks(s.Revision), tasks: map[string]*sessionTask{}}
+	return &legacyClient{server: h, waiting: &driver{server: h}, session: s, core: hasLegacyTasks(s.Revision), tasks: map[string]*sessionTask{}}
 }
 
 // Serve implements [mcp.Handler].
@@ -66,13 +66,13 @@ func (l *legacyClient) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, erro
 	}
 	switch c.Method {
 	case MethodGet:
-		return l.get(ctx, declare(c))
+		return l.get(ctx, l.waiting.callers.declare(c))
 	case legacyResult:
-		return l.result(ctx, declare(c))
+		return l.result(ctx, l.waiting.callers.declare(c))
 	case legacyList:
-		return l.list(ctx, declare(c))
+		return l.list(ctx, l.waiting.callers.declare(c))
 	case MethodCancel:
-		return l.cancel(ctx, declare(c))
+		return l.cancel(ctx, l.waiting.callers.declare(c))
 	}
 	return mcp.Result{}, mcp.MethodNotFound(c.Method)
 }

@@ -116,7 +116,7 @@ func TestKeptResultIsFoundAtEveryReplica(t *testing.T) {
 			t.Errorf("the result: %s, %v", res.Body, err)
 		}
 		for _, method := range []string{methodKeep, methodAsk} { // not for clients
-			if _, err := b.s.Serve(t.Context(), &mcp.Call{Method: method, Params: json.RawMessage(`{}`), Caller: declare(&mcp.Call{}).Caller}); !isMethodNotFound(err) {
+			if _, err := b.s.Serve(t.Context(), &mcp.Call{Method: method, Params: json.RawMessage(`{}`), Caller: new(callers).declare(&mcp.Call{}).Caller}); !isMethodNotFound(err) {
 				t.Errorf("%s: %v", method, err)
 			}
 		}

@@ -71,7 +71,7 @@ func (o *olderServer) connect(t *testing.T) mcp.Handler {
 }
 
 func callerNamed(id string) *mcp.Call {
-	c := declare(&mcp.Call{})
+	c := new(callers).declare(&mcp.Call{})
 	c.Caller.Principal = &mcp.Principal{ID: id}
 	return c
 }

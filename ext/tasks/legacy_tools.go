@@ -88,7 +88,7 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	if err := l.room(); err != nil {
 		return mcp.Result{}, err
 	}
-	call := declare(&copied)
+	call := l.waiting.callers.declare(&copied)
 	call.Progress = false // the call ends when the task begins
 	res, err := l.server.Serve(ctx, call)
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 // revision has tasks and the list says that the tool must be called as one.
 func (l *legacyClient) callAndWait(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if _, waits := parseRound(c.State); waits {
-		return l.waiting.Serve(ctx, c)
+		return l.waiting.serve(ctx, c)
 	}
 	res, err := l.server.Serve(ctx, undeclare(c))
 	e, failed := errors.AsType[*mcp.Error](err)
@@ -125,7 +125,7 @@ func (l *legacyClient) callAndWait(ctx context.Context, c *mcp.Call) (mcp.Result
 	case l.core && l.requires(ctx, c):
 		return mcp.Result{}, mcp.Errorf(mcp.CodeMethodNotFound, "this tool must be called as a task: add the parameter task")
 	}
-	return l.waiting.Serve(ctx, c)
+	return l.waiting.serve(ctx, c)
 }
 
 // requires reports whether the list says that a tool must be called as a task.
@@ -148,7 +148,7 @@ func (l *legacyClient) requires(ctx context.Context, c *mcp.Call) bool {
 // undeclare returns a copy of the call of a client that does not support the
 // extension: no older revision has it.
 func undeclare(c *mcp.Call) *mcp.Call {
-	if supported(&c.Caller) != nil {
+	if !declares(&c.Caller) {
 		return c
 	}
 	copied := *c

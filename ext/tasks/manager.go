@@ -410,11 +410,15 @@ func (t *taskTool) startLater(ctx context.Context, c *mcp.Call, next mcp.Handler
 
 // supported returns an error unless the client declared the extension.
 func supported(c *mcp.Caller) error {
-	if c.Capabilities != nil && c.Capabilities.Extensions[ExtensionID] != nil {
+	if declares(c) {
 		return nil
 	}
 	need := &mcp.ClientCapabilities{Extensions: map[string]json.RawMessage{ExtensionID: json.RawMessage("{}")}}
 	return mcp.MissingCapability(need, "this needs a client that supports the extension %s", ExtensionID)
+}
+
+func declares(c *mcp.Caller) bool {
+	return c.Capabilities != nil && c.Capabilities.Extensions[ExtensionID] != nil
 }
 
 // ownerOf returns the owner of the tasks that a caller creates.

@@ -111,8 +111,8 @@ func (p *principal) open(ctx context.Context, e *client.Elicitation) (*mcp.Elici
 	return e.Accept(nil)
 }
 
-// run calls until ctx ends.
-func (p *principal) run(ctx context.Context, pause time.Duration) {
+// run calls until ctx ends, more often until a time.
+func (p *principal) run(ctx context.Context, warm time.Time) {
 	defer p.close()
 	for ctx.Err() == nil {
 		if p.client == nil {
@@ -126,7 +126,11 @@ func (p *principal) run(ctx context.Context, pause time.Duration) {
 		if p.rand.IntN(200) == 0 {
 			p.close() // and connect again
 		}
-		sleep(ctx, pause/2+time.Duration(p.rand.Int64N(int64(pause))))
+		mean := pause
+		if time.Now().Before(warm) {
+			mean = warmPause
+		}
+		sleep(ctx, mean/2+time.Duration(p.rand.Int64N(int64(mean))))
 	}
 }
 

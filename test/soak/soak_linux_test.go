@@ -118,7 +118,7 @@ func TestSoak(t *testing.T) {
 	for _, p := range r.principals {
 		clients.Go(func() {
 			sleep(ctx, time.Duration(p.rand.Int64N(int64(time.Second))))
-			p.run(ctx, pause)
+			p.run(ctx, r.began.Add(time.Duration(warmUp*float64(length))))
 		})
 	}
 	r.wg.Go(func() { r.inject(ctx, seed) })
@@ -147,8 +147,12 @@ func TestSoak(t *testing.T) {
 	r.report(length)
 }
 
-// pause is the mean time between the calls of a principal.
-const pause = time.Second
+// pause is the mean time between the calls of a principal. At first it is a part of
+// that, so that what is kept up to a limit is full before samples count.
+const (
+	pause     = time.Second
+	warmPause = pause / 4
+)
 
 func newRun(t *testing.T) *run {
 	r := &run{t: t, dir: t.TempDir(), links: map[string]*linktest.Link{}, processes: map[string]*process{},

@@ -53,8 +53,10 @@ type trend struct {
 // from them is right.
 const blocks = 24
 
-// warmUp is the part of a run after which samples count. Caches, pools and the heap
-// fill before, and what a gateway keeps for clients that resume, up to 10 MiB.
+// warmUp is the part of a run after which samples count. Clients call four times as
+// often before, so that caches, pools and the heap fill: also what a gateway keeps
+// for clients that resume, up to 10 MiB, and the last 64 tokens of each user, which
+// it hides.
 const warmUp = 1. / 3
 
 // fit puts a line through samples by least squares.
