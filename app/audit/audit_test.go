@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 func write(t *testing.T, file string, n int) {
@@ -192,10 +194,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		os.Exit(2)
 	}
-	sh, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("there is no bash to limit the size of files with")
-	}
+	sh := needtest.Program(t, "bash")
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	// The shell limits files to 8 blocks of 1024 bytes and ignores the signal
 	// that says so, as a full disk would.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -32,12 +33,7 @@ type terminal struct {
 // openTerminal starts a program in tmux.
 func openTerminal(t *testing.T, dir string, env []string, program ...string) *terminal {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv("MUST_RUN") != "" {
-			t.Fatal("tmux is missing: install it")
-		}
-		t.Skip("tmux is missing; this drives the program in a real terminal")
-	}
+	needtest.Program(t, "tmux")
 	v := &terminal{t: t, socket: fmt.Sprintf("tenon-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))}
 	args := []string{"new-session", "-d", "-s", "t", "-x", "80", "-y", "24", "-c", dir}
 	for _, e := range env {

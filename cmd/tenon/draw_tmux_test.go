@@ -4,18 +4,17 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 // Ctrl-Z gives the terminal back to the shell with its own screen, fg draws the
 // conversation again, Ctrl-L too, and at the end the terminal is as it was.
 func TestTerminalIsGivenBack(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("a shell with job control is needed")
-	}
+	needtest.Program(t, "bash") // it has job control
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
