@@ -208,6 +208,9 @@ func (p *program) gatewayOptions(ctx context.Context, entry config.Server) (*con
 		return nil, err
 	}
 	o.Once, o.NoLogin, o.KeepTrying, o.Pace = false, true, true, true
+	if entry.Builtin == "notes" && entry.Query.Has("grants") {
+		return nil, usagef("server %s: grants of builtin:notes need to know who calls, which a server inside the gateway does not: run tenon serve notes with --auth-issuer, and use its URL here", entry.Name)
+	}
 	if builtin.WrapsAPI(entry.Builtin) { // callers may have accounts of their own there
 		o.Direct, o.Builtin = true, p.onBehalf.openAPI
 	}

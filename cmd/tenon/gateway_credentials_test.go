@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -85,6 +86,18 @@ func newRecorder(t *testing.T, mu *sync.Mutex, to *strings.Builder, redirect str
 		}
 		http.NotFound(w, r)
 	}))
+}
+
+// A vault with grants is not usable inside a gateway, where all callers look alike.
+func TestGatewayRefusesGrantsOfNotes(t *testing.T) {
+	t.Setenv("TENON_CONFIG_DIR", t.TempDir())
+	grants := filepath.Join(t.TempDir(), "grants.json")
+	write(t, grants, `{"everyone":[{"folder":"","write":true}]}`)
+	var o bytes.Buffer
+	line := []string{"gateway", "--addr", "127.0.0.1:0", "-s", "builtin:notes?vault=" + t.TempDir() + "&grants=" + grants}
+	if code := run(t.Context(), line, strings.NewReader(""), &o, &o); code != exitUsage || !strings.Contains(o.String(), "run tenon serve notes with --auth-issuer") {
+		t.Errorf("%d %s", code, &o)
+	}
 }
 
 // G12: an entry with an address that no server has is refused, however it is
