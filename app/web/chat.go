@@ -100,8 +100,15 @@ func (s *Server) send(r *http.Request) (any, error) {
 // have nearly finished: a turn that has ended, and an undo.
 func (s *Server) claim(one *host.Session, turn bool) (release func(), ok bool) {
 	for {
+		s.mu.Lock()
+		ended := s.ended
+		s.mu.Unlock()
 		before := len(one.Messages())
 		s.mu.Lock()
+		if s.ended != ended { // a turn that has ended meanwhile has added messages
+			s.mu.Unlock()
+			continue
+		}
 		other := s.chats[one.ID]
 		if other == nil {
 			mine := make(chan struct{})
@@ -115,6 +122,7 @@ func (s *Server) claim(one *host.Session, turn bool) (release func(), ok bool) {
 				defer s.mu.Unlock()
 				s.turns.end(one.ID)
 				delete(s.chats, one.ID)
+				s.ended++
 				close(mine)
 			}, true
 		}

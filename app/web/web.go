@@ -88,6 +88,7 @@ type Server struct {
 	calls   map[string]context.CancelFunc // calls and subscriptions that the page started
 	next    int
 	chats   map[string]chan struct{} // sessions that are claimed, until the channel is closed; see claim
+	ended   int                      // how many claims have ended
 	turns   turns
 	kept    runList // of calls that the page started
 	log     atomic.Pointer[wirelog.Log]
