@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -93,7 +94,7 @@ func (l *Log) resume() error {
 	}
 	h, noHead := readHead(l.name)
 	if noHead != nil && !errors.Is(noHead, errNoHead) {
-		return fmt.Errorf("%w. %s", noHead, moveAway(l.name))
+		return l.broken(noHead)
 	}
 	if l.rotate && h.Seq > 0 {
 		if info.Size() == 0 {
@@ -191,10 +192,19 @@ func (l *Log) find(h head, end int64) error {
 		err = fmt.Errorf("line %d is not the one that its head file names", h.Seq)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w. %s", l.name, err, moveAway(l.name))
+		return l.broken(fmt.Errorf("%s: %w", l.name, err))
 	}
 	l.last, l.end = last, from
 	return l.catchUp(end)
+}
+
+// broken adds advice to an error about the content of a file. One of the system, such
+// as too many open files, says nothing about it.
+func (l *Log) broken(err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return err
+	}
+	return fmt.Errorf("%w. %s", err, moveAway(l.name))
 }
 
 func moveAway(log string) string {

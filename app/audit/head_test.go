@@ -105,6 +105,22 @@ func TestOpenRefusesAnotherEnd(t *testing.T) {
 	}
 }
 
+// A head that cannot be read, as with too many open files, is no reason to give up the
+// log.
+func TestOpenWithoutAReadableHead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	write(t, file, 2)
+	if err := os.Remove(HeadFile(file)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(HeadFile(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file, nil); err == nil || strings.Contains(err.Error(), "away") {
+		t.Error(err)
+	}
+}
+
 // H28: an older copy of the log, put back beside the head, is found; and it is
 // not appended to by a process that has the log open.
 func TestOlderCopyIsFound(t *testing.T) {
