@@ -19,15 +19,19 @@ type awayStore struct {
 	cluster.Store
 	away, full atomic.Bool
 	asked      atomic.Int32 // for the members
+	registered atomic.Int32
+	refused    atomic.Int32 // registrations while it was away
 }
 
 func (s *awayStore) Register(ctx context.Context, group, member string, data []byte, ttl time.Duration) error {
 	if s.away.Load() {
+		s.refused.Add(1)
 		return cluster.ErrUnavailable
 	}
 	if s.full.Load() {
 		return cluster.ErrFull
 	}
+	s.registered.Add(1)
 	return s.Store.Register(ctx, group, member, data, ttl)
 }
 
@@ -88,6 +92,22 @@ func TestLiveReplicasAreNotGoneAfterAnOutage(t *testing.T) {
 	if err := a.Broadcast(httptest.NewRequest("DELETE", "/mcp", nil), nil); err != nil {
 		t.Errorf("after all have registered again: %v", err)
 	}
+}
+
+// A replica that could not renew its membership does not wait with the next attempt
+// until the next renewal is due: the store may be away then, too.
+func TestFailedRenewalIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	store := &awayStore{Store: cluster.NewMemory()}
+	join(t, store, &cluster.Options{Lease: time.Hour})
+	store.away.Store(true)
+	if err := store.Publish(t.Context(), "keyring", nil); err != nil { // makes the replica renew now
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return store.refused.Load() > 0 })
+	before := store.registered.Load()
+	store.away.Store(false)
+	waitFor(t, func() bool { return store.registered.Load() > before })
 }
 
 // Live replicas reach each other while the store is full. A list of members without

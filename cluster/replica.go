@@ -37,7 +37,9 @@ type Options struct {
 	Secret []byte
 
 	// Lease is how long a replica that has stopped without [Replica.Close]
-	// counts as a member. 0 means 10 s; it is renewed three times as often.
+	// counts as a member. 0 means 10 s. It is renewed three times as often; a
+	// renewal that fails is tried again after a ninth of it, or a second if that
+	// is less.
 	Lease time.Duration
 
 	// KeyLife is how long a replaced key still opens what it has sealed, unless
@@ -316,12 +318,12 @@ func (r *Replica) look() {
 
 // renew renews the membership and follows changes of the key ring.
 func (r *Replica) renew() {
-	every := time.NewTicker(r.opts.Lease / 3)
-	defer every.Stop()
+	next := time.NewTimer(r.renewTime())
+	defer next.Stop()
 	for {
 		select {
 		case <-r.wake:
-		case <-every.C:
+		case <-next.C:
 		case <-r.ctx.Done():
 			return
 		}
@@ -346,8 +348,21 @@ func (r *Replica) renew() {
 		case err == nil && before != nil:
 			r.opts.Logger.Info("cluster membership renewed again")
 		}
+		if err != nil {
+			next.Reset(r.retryTime())
+		} else {
+			next.Reset(r.renewTime())
+		}
 	}
 }
+
+// renewTime is how often the membership is renewed.
+func (r *Replica) renewTime() time.Duration { return r.opts.Lease / 3 }
+
+// retryTime is how soon a renewal that failed is tried again. A store that is back
+// for longer than that has all live replicas as members, however often it goes away:
+// see internal/model/lease_test.go.
+func (r *Replica) retryTime() time.Duration { return min(r.renewTime()/3, time.Second) }
 
 // errUnlisted is the error of a list of members that may lack live replicas.
 var errUnlisted = errors.New("the replicas have not all renewed their membership yet")

@@ -7,7 +7,8 @@ import (
 
 // The model of the leases of processes that run tasks: leaseTime, beat, leaseFailed
 // and doubt in ext/tasks/manager.go, recoverSuspect in ext/tasks/takeover.go. The
-// leases of replicas (cluster/replica.go) follow the same rules.
+// leases of replicas (renew, list and doubt in cluster/replica.go) follow the same
+// rules with another length: "failed" is a replica that another one takes for dead.
 //
 // Process A runs a task, and B looks for tasks of processes without a lease. Either
 // may lose the store and find it again, any number of times: times are relative to
@@ -19,6 +20,7 @@ const (
 	leaseBeat   = 3               // Manager.beatTime; Manager.retryTime is 1
 	leaseOption = 6 * leaseBeat   // Options.Lease
 	leaseTime   = 4 * leaseBeat   // Manager.leaseTime
+	replicaTime = 3 * leaseBeat   // Options.Lease of a replica, which is also how long it doubts
 	leaseCalm   = 2 * leaseOption // after which a dead process must have been noticed
 	// upTime is how long the store stays, in whole steps, once it is back: longer
 	// than the time until A tries again.
@@ -44,12 +46,17 @@ type leaseState struct {
 type leaseVariant struct {
 	repeatable bool // another process may run the task
 	together   bool // the store is away for both or for none
+	replicas   bool // the leases are those of replicas
 	// mistakes
 	lateStop, noDoubt, neverLook, lateRetry bool
 }
 
 func leaseModel(v leaseVariant) Model[leaseState] {
 	start := leaseState{UpA: true, UpB: true, ForA: upTime, ForB: upTime, Alive: true, RunA: true, TillA: leaseBeat, TillB: leaseBeat}
+	leaseTime, doubt := int8(leaseTime), int8(leaseOption)
+	if v.replicas {
+		leaseTime, doubt = replicaTime, replicaTime
+	}
 	m := Model[leaseState]{Start: start}
 	m.Steps = func(s leaseState) (steps []Step[leaseState]) {
 		if s.RunB || s.Failed {
@@ -81,7 +88,7 @@ func leaseModel(v leaseVariant) Model[leaseState] {
 		if s.Alive && s.TillA == 0 && !s.DidA {
 			add("A renews its lease", func(to *leaseState) {
 				to.DidA = true
-				limit := int8(leaseTime - leaseBeat) // a beat before the lease ends
+				limit := leaseTime - leaseBeat // a beat before the lease ends
 				if v.lateStop {
 					limit = leaseTime + 1
 				}
@@ -105,7 +112,7 @@ func leaseModel(v leaseVariant) Model[leaseState] {
 				switch {
 				case v.neverLook:
 				case !s.UpB:
-					to.Doubt = leaseOption
+					to.Doubt = doubt
 				case s.Age < leaseTime, s.Doubt > 0 && !v.noDoubt:
 				case v.repeatable:
 					to.RunB = true // takeOver
@@ -176,11 +183,26 @@ func TestOutagesOfTheStoreEndNoTask(t *testing.T) {
 	}, leaseModel)
 }
 
-// A process that misses the store while others reach it loses its task only if it
+// The same for the memberships of replicas.
+func TestOutagesOfTheStoreEndNoMembership(t *testing.T) {
+	t.Parallel()
+	right := leaseVariant{together: true, replicas: true}
+	holds(t, right, map[string]leaseVariant{
+		"leases that ended during an outage count at once":           {together: true, replicas: true, noDoubt: true},
+		"a replica that missed the store waits for a beat before it": {together: true, replicas: true, lateRetry: true},
+	}, leaseModel)
+}
+
+// A process that misses the store while others reach it loses its task, or a replica
+// its membership, only if it
 // could not count on the store for the time of a lease without its last beat: the
 // others cannot know more.
 func TestOutageForOneEndsItsTaskOnlyAfterALease(t *testing.T) {
 	t.Parallel()
+	holds(t, leaseVariant{replicas: true}, map[string]leaseVariant{
+		"a replica that missed the store waits for a beat before it": {replicas: true, lateRetry: true},
+		"nobody looks for dead replicas":                             {replicas: true, neverLook: true},
+	}, leaseModel)
 	holds(t, leaseVariant{}, map[string]leaseVariant{
 		"a process that missed the store waits for a beat before it": {lateRetry: true},
 		"nobody looks for dead processes":                            {neverLook: true},
