@@ -102,3 +102,31 @@ func readText(t *testing.T, file string) string {
 	}
 	return string(text)
 }
+
+// A command of a document can be pasted into every shell: zsh expands a word with ?
+// and fails if no file matches it, and every shell ends a command at &.
+func TestCommandsInDocumentsQuoteServers(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers, err := filepath.Glob("docs/servers/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, unquoted, commands := regexp.MustCompile("(?ms)^\\s*```sh\n(.*?)```"), regexp.MustCompile(`\sbuiltin:\w+\?`), 0
+	for _, file := range append(append(files, servers...), "README.md") {
+		for _, m := range block.FindAllStringSubmatch(readText(t, file), -1) {
+			for line := range strings.Lines(m[1]) {
+				commands++
+				if unquoted.MatchString(line) {
+					t.Errorf("%s: the server needs quotes: %s", file, line)
+				}
+			}
+		}
+	}
+	if commands < 200 {
+		t.Errorf("found only %d lines of commands", commands)
+	}
+}

@@ -81,7 +81,7 @@ var kinds = map[string]Kind{
 	"calc":  kind(Kind{Name: "calc", About: "exact arithmetic; a small example server"}, calc.FromQuery, calc.New),
 	"demo":  kind(Kind{Name: "demo", About: "a slow tool that runs as a task; progress, logs and sampling", with: openDemo}, demo.FromQuery, demo.New),
 	"fs":    kind(Kind{Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1"}, fs.FromQuery, fs.New),
-	"notes": kind(Kind{Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE"}, notes.FromQuery, notes.New),
+	"notes": kind(Kind{Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=2s grants=FILE"}, notes.FromQuery, notes.New),
 	"sql":   kind(Kind{Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1"}, sql.FromQuery, sql.New),
 }
 

@@ -90,3 +90,48 @@ func TestOpenTasks(t *testing.T) {
 		t.Errorf("the store has %d tasks, %v", len(all), err)
 	}
 }
+
+// The settings that tenon serve shows for a server can be pasted: only words in
+// capitals stand for something else.
+func TestUsageHasValidSettings(t *testing.T) {
+	database := filepath.Join(t.TempDir(), "shop.db")
+	for _, k := range Kinds() {
+		if k.wraps {
+			continue // needs a file, or a credential
+		}
+		q := url.Values{}
+		for word := range strings.FieldsSeq(k.Usage) {
+			name, value, _ := strings.Cut(word, "=")
+			switch value {
+			case "DIR":
+				value = t.TempDir()
+			case "FILE-OR-URL":
+				value = database
+			case "FILE":
+				continue
+			}
+			q.Set(name, value)
+		}
+		s, err := Open(k.Name, q)
+		if err != nil {
+			t.Errorf("%s with %q: %v", k.Name, k.Usage, err)
+			continue
+		}
+		s.Close()
+	}
+}
+
+// docs/cli.md lists every builtin server.
+func TestDocumentListsEachServer(t *testing.T) {
+	text, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(string(text), "| a builtin server: ")
+	row, _, _ = strings.Cut(row, "\n")
+	for _, k := range Kinds() {
+		if !strings.Contains(row, "`"+k.Name+"`") {
+			t.Errorf("docs/cli.md does not list builtin:%s", k.Name)
+		}
+	}
+}

@@ -41,7 +41,7 @@ program or builtin ends with the command, and its tasks with it, so --detach is
 refused for it; use --force if the server keeps its tasks elsewhere.`,
 		Example: `  tenon call builtin:calc add a=20 b=22
   echo '{"a":20,"b":22}' | tenon call builtin:calc add --json -
-  tenon call builtin:fs?root=. read_text_file path=README.md head=5
+  tenon call 'builtin:fs?root=.' read_text_file path=README.md head=5
   tenon call echo message=hi -- npx -y @modelcontextprotocol/server-everything
   tenon call https://example.com/mcp slow_report topic=tea --detach`,
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {

@@ -43,7 +43,7 @@ A file or a registry describes how a server is run and which inputs it needs. Yo
 are asked for the required inputs; --input sets any. Secrets are stored in the
 keyring of the operating system. The exact command or URL is shown, and the
 server is added if you confirm (or with --yes). Nothing is started.`,
-		Example: "  tenon config add files builtin:fs?root=.\n  tenon config add hub https://example.com/mcp --header 'Authorization: Bearer ${HUB_TOKEN}'\n  tenon config add everything -- npx -y @modelcontextprotocol/server-everything\n  tenon config add weather ./server.json --input units=metric --yes\n  tenon config add weather io.github.user/weather --registry https://registry.example.com\n  tenon config add hub https://example.com/mcp --card",
+		Example: "  tenon config add files 'builtin:fs?root=.'\n  tenon config add hub https://example.com/mcp --header 'Authorization: Bearer ${HUB_TOKEN}'\n  tenon config add everything -- npx -y @modelcontextprotocol/server-everything\n  tenon config add weather ./server.json --input units=metric --yes\n  tenon config add weather io.github.user/weather --registry https://registry.example.com\n  tenon config add hub https://example.com/mcp --card",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if len(args) < 2 || dash > 1 || (dash < 0 && len(args) != 2) || dash == 0 {

@@ -5,9 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
 )
 
 // notRun are beginnings and parts of examples that this test does not run, and
@@ -97,5 +100,34 @@ func TestExamplesOfTheHelpWork(t *testing.T) {
 	}
 	if ran < 25 || len(used) != len(notRun) {
 		t.Errorf("%d examples were run; of those that are not, there are only %v", ran, used)
+	}
+}
+
+// zsh expands a word with ? and fails if no file matches it, and every shell ends a
+// command at &: examples have such servers in quotes.
+func TestExamplesOfTheHelpQuoteServers(t *testing.T) {
+	for command, lines := range examples(t) {
+		for _, line := range lines {
+			if unquoted.MatchString(line) {
+				t.Errorf("%s: the server needs quotes: %s", command, line)
+			}
+		}
+	}
+}
+
+var unquoted = regexp.MustCompile(`(^|\s)builtin:\w+\?`)
+
+// docs/gateway.md has every program whose configuration --from can read.
+func TestDocsNameTheProgramsOfFrom(t *testing.T) {
+	data, err := os.ReadFile("../../docs/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, app := range config.Apps {
+		app = strings.TrimSuffix(strings.TrimSuffix(app, "-desktop"), "-code")
+		if !regexp.MustCompile("`--from` reads the configuration of [^;]*`" + app + "`").MatchString(text) {
+			t.Errorf("docs/gateway.md does not say that --from reads the configuration of %s", app)
+		}
 	}
 }

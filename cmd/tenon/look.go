@@ -176,7 +176,7 @@ func (p *program) listenCommand() *cobra.Command {
 		Use:     "listen SERVER",
 		Short:   "Print change notifications until interrupted",
 		Long:    "Print notifications about changes to the server's lists, and to the resources given with --resource, until interrupted.",
-		Example: "  tenon listen builtin:notes?vault=notes --resource obsidian://note/Plan.md",
+		Example: "  tenon listen 'builtin:notes?vault=notes' --resource obsidian://note/Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
 			filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
 			err := s.Listen(ctx, filter, func(n mcp.Notification) { p.printNotification(out, n) })

@@ -145,7 +145,7 @@ func (p *program) root(first string) *cobra.Command {
 revision, and connects them to models.
 
 SERVER is a name from the configuration, a URL, a builtin server such as
-builtin:fs?root=. , or a command after -- :
+'builtin:fs?root=.', or a command after --:
 
   tenon tools builtin:calc
   tenon call https://example.com/mcp search query=tea

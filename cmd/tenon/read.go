@@ -22,7 +22,7 @@ func (p *program) readCommand() *cobra.Command {
 		Short: "Read a resource",
 		Long: `Read a resource. Text is printed unchanged; binary contents are written only to a
 file (--output) or a pipe.`,
-		Example: "  tenon read builtin:calc welcome://ada\n  tenon read builtin:notes?vault=notes obsidian://note/Plan.md",
+		Example: "  tenon read builtin:calc welcome://ada\n  tenon read 'builtin:notes?vault=notes' obsidian://note/Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) != 1 {
 				return usagef("missing URI; tenon resources SERVER lists the resources")
@@ -90,7 +90,7 @@ func (p *program) promptCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "prompt SERVER NAME [name=value …]",
 		Short:   "Fill in a prompt and show its messages",
-		Example: "  tenon prompt builtin:notes?vault=notes meeting_summary path=Plan.md",
+		Example: "  tenon prompt 'builtin:notes?vault=notes' meeting_summary path=Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) == 0 {
 				return usagef("missing NAME; tenon prompts SERVER lists the prompts")
@@ -128,7 +128,7 @@ func (p *program) completeCommand() *cobra.Command {
 		Long: `Ask a server for completions of an argument. A reference that contains a brace or
 a colon is a resource template, any other a prompt. The first name=value is the
 argument to complete; the others are arguments that are already set.`,
-		Example: "  tenon complete builtin:notes?vault=notes 'obsidian://note/{+path}' path=Pl",
+		Example: "  tenon complete 'builtin:notes?vault=notes' 'obsidian://note/{+path}' path=Pl",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) < 2 {
 				return usagef("missing PROMPT or TEMPLATE, and NAME=BEGINNING")

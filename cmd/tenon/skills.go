@@ -37,7 +37,7 @@ func (p *program) skillsList() *cobra.Command {
 		Use:     "list SERVER [SKILL …]",
 		Short:   "List a server's skills, or show the entries of some in full",
 		Long:    "List a server's skills, or show the entries of some in full: their files, digests\nand frontmatter. No file is read.",
-		Example: "  tenon skills list builtin:notes?vault=notes\n  tenon skills list builtin:notes?vault=notes weekly-review",
+		Example: "  tenon skills list 'builtin:notes?vault=notes'\n  tenon skills list 'builtin:notes?vault=notes' weekly-review",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			_, declared, err := s.skillSettings(ctx)
 			if err != nil {
@@ -71,7 +71,7 @@ func (p *program) skillsShow() *cobra.Command {
 		Use:     "show SERVER SKILL [FILE]",
 		Short:   "Show the text of a skill, or of one of its files",
 		Long:    "Show the SKILL.md of a skill, or another file of it, by its path in the skill. A\nfile that does not match the skill's entry is not shown.",
-		Example: "  tenon skills show builtin:notes?vault=notes weekly-review\n  tenon skills show builtin:notes?vault=notes weekly-review references/template.md",
+		Example: "  tenon skills show 'builtin:notes?vault=notes' weekly-review\n  tenon skills show 'builtin:notes?vault=notes' weekly-review references/template.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) == 0 || len(rest) > 2 {
 				return usagef("missing SKILL; tenon skills list SERVER lists the skills")
@@ -113,7 +113,7 @@ the server lists are checked. The exit code is 1 if a skill has a problem.
 
 Digests come from the same server as the files: they show that both belong
 together, not that the server can be trusted.`,
-		Example: "  tenon skills verify builtin:notes?vault=notes\n  tenon skills verify https://example.com/mcp skill://pdf/SKILL.md --format json",
+		Example: "  tenon skills verify 'builtin:notes?vault=notes'\n  tenon skills verify https://example.com/mcp skill://pdf/SKILL.md --format json",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			settings, declared, err := s.skillSettings(ctx)
 			if err != nil {

@@ -1,7 +1,9 @@
 package packs
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/builtin/api/spec"
@@ -27,5 +29,25 @@ func TestPacksAreFilesOfTheFormat(t *testing.T) {
 	}
 	if _, ok := File("../spec/file"); ok {
 		t.Error("there is a pack that is none")
+	}
+}
+
+// The document of a pack names each of its tools.
+func TestDocumentsNameTheToolsOfPacks(t *testing.T) {
+	for _, name := range Names() {
+		data, _ := File(name)
+		f, err := spec.Load(name+".yaml", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile("../../../docs/servers/" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tool := range f.Tools {
+			if !strings.Contains(string(text), "`"+tool+"`") {
+				t.Errorf("docs/servers/%s.md does not name the tool %s", name, tool)
+			}
+		}
 	}
 }
