@@ -58,7 +58,7 @@ func (p *program) demoOrders(ctx context.Context, addr, file, variable string) e
 	defer s.Close()
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return err
+		return listenError("--addr", addr, ordersAddr, err)
 	}
 	fmt.Fprintf(p.out, "http://%s/v1\n", l.Addr())
 	if given == "" {

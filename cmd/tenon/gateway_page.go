@@ -38,7 +38,7 @@ func (g *gatewayRun) listenPage() (*gatewayPage, error) {
 	if tcp, err := net.ResolveTCPAddr("tcp", at); err == nil && !tcp.IP.IsLoopback() {
 		return nil, usagef("--page: other machines can reach %s; use a loopback address, such as 127.0.0.1:7071", at)
 	}
-	l, err := listenLocal(at, false)
+	l, err := listenLocal("--page", at, false)
 	if err != nil {
 		return nil, err
 	}

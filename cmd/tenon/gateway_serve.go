@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -82,7 +81,7 @@ func (v *gatewayFlags) listen() error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return usagef("%s is in use: \"tenon gateway status\" says whether another gateway runs there; choose another address with --addr", v.http)
 	case err != nil:
-		return usageError{fmt.Errorf("--addr: %w", err)}
+		return listenError("--addr", v.http, "127.0.0.1:7070", err)
 	}
 	if err := v.checkReach(l.Addr()); err != nil {
 		l.Close()
@@ -153,7 +152,7 @@ func (g *gatewayRun) listenOps() error {
 	}
 	l, err := net.Listen("tcp", g.v.ops)
 	if err != nil {
-		return usageError{fmt.Errorf("--ops-addr: %w", err)}
+		return listenError("--ops-addr", g.v.ops, "127.0.0.1:9090", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(healthPath, &health{})

@@ -273,7 +273,7 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	l := v.listener
 	if l == nil {
 		if l, err = softclose.Listen(v.http); err != nil {
-			return usageError{err}
+			return listenError("--http", v.http, "127.0.0.1:8080", err)
 		}
 	}
 	defer l.Close()

@@ -23,7 +23,7 @@ import (
 
 // page opens a workspace with these servers and serves its page.
 func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server) error {
-	l, err := listenLocal(v.addr, v.remote)
+	l, err := listenLocal("--addr", v.addr, v.remote)
 	if err != nil {
 		return err
 	}
@@ -152,18 +152,19 @@ func (p *program) tapSocket() (string, error) {
 	return filepath.Join(dir, "tap.sock"), err
 }
 
-// listenLocal listens on a loopback address, or on any address with --remote.
-func listenLocal(addr string, remote bool) (net.Listener, error) {
+// listenLocal listens on the loopback address of a flag, or on any address with
+// --remote.
+func listenLocal(flag, addr string, remote bool) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, listenError(flag, addr, "127.0.0.1:7071", err)
 	}
 	if !at.IP.IsLoopback() && !remote { // asked before anything listens
 		return nil, usagef("other machines can reach %s, and anyone with the page can start your servers: use 127.0.0.1, or add --remote to allow it", addr)
 	}
 	l, err := net.ListenTCP("tcp", at)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, listenError(flag, addr, "127.0.0.1:7071", err)
 	}
 	return l, nil
 }

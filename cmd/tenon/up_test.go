@@ -172,7 +172,7 @@ func loads(t *testing.T, address string) {
 // The page listens where other machines can reach it only when it is told to.
 func TestPageListensHere(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", "[::ffff:0.0.0.0]:0", ":0", "192.0.2.1:0"} {
-		l, err := listenLocal(addr, false)
+		l, err := listenLocal("--addr", addr, false)
 		if err == nil {
 			l.Close()
 			t.Errorf("%s is listened on", addr)
@@ -180,7 +180,7 @@ func TestPageListensHere(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
-	l, err := listenLocal("127.0.0.1:0", false)
+	l, err := listenLocal("--addr", "127.0.0.1:0", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestPageListensHere(t *testing.T) {
 	if hosts := pageHosts(l); hosts != nil {
 		t.Errorf("a page of this machine may be called %q", hosts)
 	}
-	all, err := listenLocal("0.0.0.0:0", true)
+	all, err := listenLocal("--addr", "0.0.0.0:0", true)
 	if err != nil {
 		t.Fatal(err)
 	}
