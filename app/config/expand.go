@@ -169,7 +169,7 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		return x.expand(v.def, depth+1)
 	}
 	if !set {
-		return "", "", fmt.Errorf("uses %s, which is not set; set %s, or use ${%s:-default}", v.written, v.name, v.name)
+		return "", "", fmt.Errorf("uses %s, which is not set; set %s, or write a default as in ${NAME:-default}", v.written, v.name)
 	}
 	if x.addSecret(v.name, value, false) {
 		return value, "${" + v.name + "}", nil

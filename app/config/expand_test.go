@@ -15,7 +15,7 @@ func TestVariables(t *testing.T) {
 		{"env", "${env:SET}", "value", ""},
 		{"env with odd name", "${env:ProgramFiles(x86)}", "prog", ""},
 		{"env with default", "${env:UNSET:-d}", "d", ""},
-		{"unset", "${UNSET}", "", "uses ${UNSET}, which is not set; set UNSET, or use ${UNSET:-default}"},
+		{"unset", "${UNSET}", "", "uses ${UNSET}, which is not set; set UNSET, or write a default as in ${NAME:-default}"},
 		{"unset env", "${env:UNSET}", "", "which is not set"},
 		{"set to nothing", "[${EMPTY}]", "[]", ""},
 		{"default", "${UNSET:-fallback}", "fallback", ""},

@@ -40,7 +40,7 @@ api check.`,
 			if err := p.writeDraft(out, r.File); err != nil {
 				return err
 			}
-			p.note("%d of %d operations became tools; %d are listed at the end of the file, with reasons", len(r.Tools), r.Operations, len(r.LeftOut))
+			p.note("%d of %d operations became tools; the end of the file lists %d, with reasons", len(r.Tools), r.Operations, len(r.LeftOut))
 			for _, n := range r.Notes {
 				p.note("%s", n)
 			}

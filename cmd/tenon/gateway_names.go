@@ -45,6 +45,9 @@ func (v *gatewayFlags) checkNames(g config.Gateway) error {
 		return usagef("--set needs --stdio; over HTTP each set has a URL of its own, such as http://%s%s/%s", v.http, streamable.Path, v.set)
 	}
 	if _, ok := g.Sets[v.set]; !ok {
+		if len(g.Sets) == 0 {
+			return usagef("no set is named %q: tenon.json has no sets; add it to \"sets\" in \"gateway\"", v.set)
+		}
 		return usagef("no set is named %q in tenon.json; there are: %s", v.set, strings.Join(slices.Sorted(maps.Keys(g.Sets)), ", "))
 	}
 	return nil

@@ -198,6 +198,7 @@ func TestGatewayNamesUsage(t *testing.T) {
 		{`{"sets": {"a/b": {}}}`, "gateway --addr 127.0.0.1:0", `a set cannot be named "a/b"`},
 		{`{"sets": {"server-card": {}}}`, "gateway --addr 127.0.0.1:0", `a set cannot be named "server-card"`},
 		{`{"sets": {"a": {"server": []}}}`, "gateway --addr 127.0.0.1:0", `did you mean "servers"?`},
+		{`{}`, "gateway --stdio --set b", `no set is named "b": tenon.json has no sets`},
 		{`{"sets": {"a": {}}}`, "gateway --stdio --set b", `no set is named "b" in tenon.json; there are: a`},
 		{`{"sets": {"a": {}}}`, "gateway --addr 127.0.0.1:0 --set a", "--set needs --stdio"},
 		{`{"sets": {"a": {}}}`, "gateway --addr 127.0.0.1:0 --names plain -s calc", "--names plain does not work with tools, prompts or sets"},

@@ -142,7 +142,10 @@ func (g *gatewayRun) apply(ctx context.Context) error {
 // entries returns the servers to use. A server that is in use stays as it is if
 // its entry cannot be used any more, such as without a variable.
 func (g *gatewayRun) entries(ctx context.Context, c *config.Config) ([]config.Server, error) {
-	var kept []config.Server
+	var (
+		kept    []config.Server
+		leftOut []string
+	)
 	all, err := g.p.usableEntries(ctx, c, &hostFlags{servers: g.v.servers}, func(name string, err error) {
 		g.mu.Lock()
 		s := g.servers[name]
@@ -152,6 +155,7 @@ func (g *gatewayRun) entries(ctx context.Context, c *config.Config) ([]config.Se
 			g.log.Warn("a server's entry cannot be used; the old one stays in use", "server", name, "error", err)
 			return
 		}
+		leftOut = append(leftOut, name)
 		g.log.Warn("a server is left out", "server", name, "error", err)
 	})
 	if err != nil {
@@ -169,6 +173,8 @@ func (g *gatewayRun) entries(ctx context.Context, c *config.Config) ([]config.Se
 		return nil, usagef("%s is this gateway itself", strings.Join(g.v.servers, " and "))
 	case len(all) == 0 && g.v.from != "":
 		return nil, usagef("the configuration of %s has no server that can be used", g.v.from)
+	case len(all) == 0 && len(leftOut) > 0:
+		return nil, usagef("no configured server can be used (%s): the lines above say why", strings.Join(leftOut, ", "))
 	case len(all) == 0:
 		return nil, usagef("no server is configured: add one with \"tenon config add\", name one with -s, or use those of another program with --from")
 	case g.v.names == "plain" && len(all) != 1:

@@ -104,3 +104,25 @@ func TestGatewayShowsWhereTheKeyGoes(t *testing.T) {
 		}
 	}
 }
+
+// A gateway whose only servers cannot be used does not say that there are none.
+func TestGatewayWithoutAUsableServer(t *testing.T) {
+	dir := t.TempDir()
+	configured(t, dir, `{"mcpServers":{"hub":{"url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"Bearer ${HUB_TOKEN}"}}}}`)
+	t.Setenv("HUB_TOKEN", "")
+	if err := os.Unsetenv("HUB_TOKEN"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := tenon(t, "gateway", "--config-dir", dir, "--project", t.TempDir(), "--addr", "127.0.0.1:0")
+	if code != exitUsage || !strings.Contains(errs, "no configured server can be used (hub)") || strings.Contains(errs, "no server is configured") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	// What to do is whole, although it looks like a name with a secret.
+	const advice = "set HUB_TOKEN, or write a default as in ${NAME:-default}"
+	if !strings.Contains(errs, advice) {
+		t.Errorf("the log has no %q: %s", advice, errs)
+	}
+	if _, _, errs := tenon(t, "tools", "hub", "--config-dir", dir, "--project", t.TempDir()); !strings.Contains(errs, advice) {
+		t.Errorf("tenon tools says %s; want %q", errs, advice)
+	}
+}

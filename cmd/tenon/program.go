@@ -191,12 +191,22 @@ SERVER is a name from the configuration, a URL, a builtin server such as
 	return root
 }
 
-// noArgs rejects arguments of commands that take only flags.
+// noArgs rejects arguments of commands that take only flags, and unknown commands
+// below others.
 func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("unexpected argument %q; run \"tenon help%s\"", args[0], strings.TrimPrefix(cmd.CommandPath(), "tenon"))
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	path := strings.TrimPrefix(cmd.CommandPath(), "tenon")
+	names := commandNames(cmd)
+	if len(names) == 0 {
+		return usagef("unexpected argument %q; run \"tenon help%s\"", args[0], path)
+	}
+	command := strings.TrimSpace(path + " " + args[0])
+	if near := suggest(args[0], names); strings.HasPrefix(near, ": did you mean") {
+		return usagef("unknown command %q%s", command, near)
+	}
+	return usagef("unknown command %q; run \"tenon help%s\"", command, path)
 }
 
 // flagsOf defines the common flags. Their current values are the defaults, so that

@@ -154,7 +154,7 @@ func (p *program) promptText(prompt string) (typed, data string, err error) {
 		typed = prompt
 	}
 	if typed == "" && data == "" {
-		return "", "", usagef("the prompt is empty")
+		return "", "", usagef("the prompt is empty: write it behind the command, as in tenon run \"add 2 and 3\", or pipe it into tenon run")
 	}
 	return typed, data, nil
 }

@@ -38,7 +38,7 @@ func TestSkillsOfABuiltinServer(t *testing.T) {
 		{[]string{"verify", notes}, exitOK, []string{"✓ skill://weekly-review/SKILL.md  3 files, "}},
 		{[]string{"verify", notes, "weekly-review", "--format", "json"}, exitOK, []string{`"ok": true`, `"problems": []`}},
 		{[]string{"verify", "builtin:calc"}, exitUsage, []string{"err:calc has no skills"}},
-		{[]string{"fly"}, exitUsage, []string{`err:unexpected argument "fly"`}},
+		{[]string{"fly"}, exitUsage, []string{`err:unknown command "skills fly"`}},
 		{nil, exitOK, []string{"verify", "list", "show"}},
 	} {
 		code, out, errs := output(t, binary(t, append([]string{"skills"}, c.args...)...))

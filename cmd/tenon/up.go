@@ -76,6 +76,9 @@ func (p *program) inspectCommand() *cobra.Command {
 			if len(rest) > 0 {
 				return usagef("unexpected argument %q", rest[0])
 			}
+			if err := checkBuiltin(entry); err != nil {
+				return usage(err)
+			}
 			v.only = entry.Name
 			return p.page(cmd.Context(), &v, []config.Server{entry})
 		},
