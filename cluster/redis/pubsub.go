@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ type hub struct {
 
 func (h *hub) init(s *Store) {
 	h.s, h.prefix = s, s.prefix+kindTopic+":"
+	if db := s.option.SelectDB; db != 0 { // Redis has the same channels for all databases
+		h.prefix = s.prefix + kindTopic + strconv.Itoa(db) + ":"
+	}
 	h.topics, h.ready = map[string]map[*mailbox.Mailbox]struct{}{}, make(chan struct{})
 }
 

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"strconv"
@@ -92,5 +93,41 @@ func everyKeyExpires(t *testing.T, s *redistest.Server) {
 		return 'all of ' .. (#all > 50 and 'many' or 'few')`, "0")
 	if got != "all of many" {
 		t.Errorf("a key without a time to live: %s", got)
+	}
+}
+
+// Clusters that share a Redis with another database or prefix share nothing: neither
+// values nor messages, which Redis itself delivers to all databases.
+func TestClustersInOneRedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, nil)
+	one := open(t, s.URL, nil)
+	for name, other := range map[string]*redis.Store{
+		"database": open(t, s.URL+"/1", nil),
+		"prefix":   open(t, s.URL+"?prefix=other:", nil),
+	} {
+		got := make(chan string, 10)
+		stop, err := other.Subscribe(t.Context(), "news", func(data []byte) { got <- string(data) }, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		for _, m := range []struct {
+			by   *redis.Store
+			text string
+		}{{one, "of another cluster"}, {other, "its own"}} {
+			if err := m.by.Publish(t.Context(), "news", []byte(m.text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := <-got; text != "its own" {
+			t.Errorf("another %s: the first message is %q", name, text)
+		}
+		if _, err := one.Set(t.Context(), "k", []byte("v"), 0, time.Minute); err != nil && !errors.Is(err, cluster.ErrConflict) {
+			t.Fatal(err)
+		}
+		if _, version, err := other.Get(t.Context(), "k", 0); err != nil || version != 0 {
+			t.Errorf("another %s: the value of another cluster has version %d, %v", name, version, err)
+		}
 	}
 }
