@@ -25,7 +25,8 @@ type Options struct {
 	Addr string
 
 	// Advertise is the address at which other replicas reach this one; empty
-	// means that of the listener. It is required if Addr names no host.
+	// means that of the listener. It has a host and a port, and is required if
+	// Addr names no host.
 	Advertise string
 
 	// Name is shown to operators, such as the name of the machine or pod.
@@ -193,11 +194,25 @@ func (r *Replica) listen() error {
 		l.Close()
 		return fmt.Errorf("the address %s names no host: say at which address other replicas reach this one", r.opts.Addr)
 	}
+	if err := checkAdvertise(r.opts.Advertise); err != nil {
+		l.Close()
+		return err
+	}
 	r.opts.Advertise = cmp.Or(r.opts.Advertise, l.Addr().String())
 	r.listener = l
 	r.streams = r.newTransport()
 	r.server = r.newServer()
 	r.wg.Go(func() { r.server.ServeTLS(l, "", "") })
+	return nil
+}
+
+// checkAdvertise returns an error if others cannot connect to an address. Empty means
+// that of the listener.
+func checkAdvertise(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if addr != "" && (err != nil || host == "" || port == "" || port == "0") {
+		return fmt.Errorf("other replicas cannot reach this one at %q: the address to advertise must be host:port", addr)
+	}
 	return nil
 }
 

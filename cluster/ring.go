@@ -192,14 +192,14 @@ func (r *Replica) readRing(ctx context.Context) (*ring, int64, error) {
 	case sealed && len(r.opts.Secret) == 0:
 		return nil, 0, errors.New("the keys of this cluster are encrypted: the cluster secret is missing")
 	case !sealed && len(r.opts.Secret) > 0:
-		return nil, 0, errors.New("the keys of this cluster are not encrypted: its other replicas have no cluster secret")
+		return nil, 0, errors.New("the keys of this cluster are not encrypted: its replicas have no cluster secret. Start this one without a secret, too; " + newSecret)
 	case sealed:
 		aead, err := r.ringCipher()
 		if err != nil {
 			return nil, 0, err
 		}
 		if raw, err = aead.Open(nil, nil, raw[1:], nil); err != nil {
-			return nil, 0, errors.New("cannot decrypt the keys of this cluster: its other replicas have another cluster secret")
+			return nil, 0, errors.New("cannot decrypt the keys of this cluster: its replicas have another cluster secret. Use the same; " + newSecret)
 		}
 	}
 	g := new(ring)
@@ -208,6 +208,9 @@ func (r *Replica) readRing(ctx context.Context) (*ring, int64, error) {
 	}
 	return g, version, nil
 }
+
+// newSecret says how a cluster gets another secret.
+const newSecret = "to change the secret, stop all replicas and give them another prefix in the store"
 
 // ringSealed is the first byte of an encrypted ring. One that is not encrypted
 // begins with a brace.

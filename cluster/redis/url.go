@@ -26,19 +26,22 @@ var parameters = map[string]bool{
 	"ca": true, "cert": true, "key": true, "server_name": true, "prefix": true,
 }
 
+// errInvalidURL has no password before an @, which would be hidden as a secret.
+var errInvalidURL = errors.New("invalid URL: want redis://HOST:PORT/DATABASE, with USER:PASSWORD@ before the host if Redis has a password, whose special characters are percent-encoded, such as %40 for @")
+
 // parseURL reads the URL of a store. Its errors contain no part of the URL that
 // may be secret.
 func parseURL(raw string) (*target, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, errors.New("invalid URL: want redis://user:password@host:port/database, with special characters of the password escaped") // the cause repeats the URL
+		return nil, errInvalidURL // the cause repeats the URL
 	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" {
 		return nil, errors.New("the URL does not start with redis:// or rediss://")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || u.Fragment != "" || u.Opaque != "" || u.Hostname() == "" {
-		return nil, errors.New("invalid URL: want redis://user:password@host:port/database")
+		return nil, errInvalidURL
 	}
 	for name := range query {
 		if !parameters[name] {

@@ -33,12 +33,12 @@ const (
 )
 
 func (v *clusterFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&v.redis, "redis", "", "be one of many replicas, which share the Redis at this `URL`, such as redis://10.0.0.5:6379/0; "+redisEnv+" is used if the flag is missing, and "+redisOff+" means none")
+	f.Var(v.redisValue(), "redis", "be one of many replicas, which share the Redis at this `URL`, such as redis://10.0.0.5:6379/0; "+redisEnv+" is used if the flag is missing, and "+redisOff+" means none")
 	v.addSecret(f)
 }
 
 func (v *clusterFlags) addSecret(f *pflag.FlagSet) {
-	f.StringVar(&v.secret, "cluster-secret", "", "a `reference` to a secret of all replicas, such as file:/etc/tenon/cluster, which encrypts their keys in Redis; "+secretEnv+" is used if the flag is missing")
+	f.Var(filled{&v.secret, "leave the flag out if there is none"}, "cluster-secret", "a `reference` to a secret of all replicas, such as file:/etc/tenon/cluster, which encrypts their keys in Redis; "+secretEnv+" is used if the flag is missing")
 }
 
 func (v *clusterFlags) addReplica(f *pflag.FlagSet) {
@@ -46,6 +46,35 @@ func (v *clusterFlags) addReplica(f *pflag.FlagSet) {
 	f.StringVar(&v.addr, "cluster-addr", "", "the `address` for other replicas; without it only replicas on this machine reach this one")
 	f.StringVar(&v.advertise, "cluster-advertise", "", "the `address` at which other replicas reach --cluster-addr, if it is another")
 }
+
+func (v *clusterFlags) redisValue() pflag.Value {
+	return filled{&v.redis, redisOff + " means none"}
+}
+
+// filled is the value of a flag that must not be empty: a variable of a script that
+// is not set must not make a replica a gateway that is alone, or store its keys
+// without encryption.
+type filled struct {
+	value *string
+	hint  string
+}
+
+func (f filled) Set(s string) error {
+	if s == "" {
+		return fmt.Errorf("it is empty; %s", f.hint)
+	}
+	*f.value = s
+	return nil
+}
+
+func (f filled) String() string {
+	if f.value == nil { // pflag makes one to compare defaults with
+		return ""
+	}
+	return *f.value
+}
+
+func (filled) Type() string { return "string" }
 
 // url returns the URL of Redis; empty means no cluster.
 func (v *clusterFlags) url() string {
@@ -99,6 +128,8 @@ func explainRedis(url string, err error) error {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(cause, w) })
 	}
 	switch {
+	case says("WRONGPASS", "invalid password", "NOAUTH") && strings.Contains(at, "master="):
+		return usagef("Redis or one of its sentinels at %s does not accept the password, or needs one. In --redis or %s, that of the sentinels is the parameter sentinel_password, and that of Redis is before the host, after a colon", at, redisEnv)
 	case says("WRONGPASS", "invalid password"):
 		return usagef("Redis at %s does not accept the user or the password. Check both in --redis or %s; special characters are percent-encoded, such as %%40 for @", at, redisEnv)
 	case says("NOAUTH"):
@@ -122,7 +153,7 @@ func explainJoin(url string, err error) error {
 	if errors.Is(err, cluster.ErrUnavailable) {
 		return explainRedis(url, err)
 	}
-	return usageError{fmt.Errorf("%w (see --cluster-addr and --cluster-secret)", err)}
+	return usageError{fmt.Errorf("%w (see --cluster-addr, --cluster-advertise and --cluster-secret or %s)", err, secretEnv)}
 }
 
 // explainSecret returns an error about the keys of a cluster that says what to do.
@@ -138,6 +169,9 @@ func explainSecret(err error) error {
 func (p *program) join(ctx context.Context, v *clusterFlags, log *slog.Logger) (*gatewayCluster, error) {
 	if v.url() == "" && (v.addr != "" || v.advertise != "" || v.secret != "") {
 		return nil, usagef("--cluster-addr, --cluster-advertise and --cluster-secret are for replicas: name their Redis with --redis")
+	}
+	if v.advertise != "" && v.addr == "" {
+		return nil, usagef("--cluster-advertise needs --cluster-addr, the address at which this replica listens for others")
 	}
 	secret, err := p.clusterSecret(v)
 	if err != nil {

@@ -27,7 +27,7 @@ const redisOff = "off"
 // because the configuration or a flag says so; nil means never.
 func (p *program) sharedFlags(c *cobra.Command, what string, local func(*config.Gateway) bool) *clusterFlags {
 	v := new(clusterFlags)
-	c.PersistentFlags().StringVar(&v.redis, "redis", "", "use what the replicas of a gateway share in the Redis at this `URL`; "+redisEnv+" is used if the flag is missing, and "+redisOff+" means the files of this machine")
+	c.PersistentFlags().Var(v.redisValue(), "redis", "use what the replicas of a gateway share in the Redis at this `URL`; "+redisEnv+" is used if the flag is missing, and "+redisOff+" means the files of this machine")
 	c.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if up := cmd.Root().PersistentPreRunE; up != nil {
 			if err := up(cmd, args); err != nil {

@@ -59,6 +59,11 @@ func TestGatewayWithAWrongRedis(t *testing.T) {
 	}{
 		{"--redis redis://:wrong@" + r.Addr, exitUsage, []string{r.Addr, "does not accept the user or the password", "TENON_REDIS"}},
 		{"--redis redis://" + r.Addr, exitUsage, []string{"needs a password"}},
+		{"--redis redis://", exitUsage, []string{"redis://HOST:PORT/DATABASE", "USER:PASSWORD@"}},
+		{"--redis redis://" + r.Addr + ":x", exitUsage, []string{"redis://HOST:PORT/DATABASE", "percent-encoded"}},
+		{"--redis=", exitUsage, []string{"--redis", "is empty", "off"}},
+		{"--redis " + r.URL + " --cluster-secret=", exitUsage, []string{"--cluster-secret", "is empty"}},
+		{"--redis " + r.URL + "?master=m", exitUsage, []string{"sentinel_password"}},
 		{"--redis " + r.URL + "/9999", exitUsage, []string{"number of a database"}},
 		{"--redis redis://" + gone.Addr().String(), exitConnection, []string{"connection refused", "Start it"}},
 		{"--redis " + hung.URL, exitConnection, []string{hung.Addr, "no answer from Redis", "redis-cli ping"}},
@@ -74,11 +79,55 @@ func TestGatewayWithAWrongRedis(t *testing.T) {
 					t.Errorf("%s %s: %q is missing in %s", command, c.flags, want, errs)
 				}
 			}
+			if strings.Contains(errs, "redacted") {
+				t.Errorf("it hides what is no secret: %s", errs)
+			}
 			if strings.Contains(errs, "wrong@") || strings.Contains(errs, redistest.Password) {
 				t.Errorf("it shows a password: %s", errs)
 			}
 		}
 	}
+}
+
+// A replica that others could not reach, or that has another secret than they, does
+// not start, and says what to do.
+func TestGatewayWithAWrongPlaceInTheCluster(t *testing.T) {
+	r, dir, with, _ := sharedWorld(t)
+	for _, name := range []string{"one", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name+" secret of the replicas"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, other := " --cluster-secret file:"+filepath.Join(dir, "one"), " --cluster-secret file:"+filepath.Join(dir, "other")
+	rotate := func(flags string) { // which leaves the keys of a cluster
+		t.Helper()
+		if code, _, errs := with("gateway keys rotate" + flags); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	rotate("")
+	rotate(" --redis " + r.URL + "?prefix=one:" + one)
+	for flags, want := range map[string][]string{
+		" --cluster-addr :7946": {"names no host", "--cluster-advertise"},
+		" --cluster-addr 127.0.0.1:0 --cluster-advertise 10.0.0.1":   {`"10.0.0.1"`, "host:port", "--cluster-advertise"},
+		" --cluster-addr 127.0.0.1:0 --cluster-advertise :7946":      {`":7946"`, "host:port", "--cluster-advertise"},
+		" --cluster-addr 127.0.0.1:0 --cluster-advertise 10.0.0.1:0": {`"10.0.0.1:0"`, "host:port", "--cluster-advertise"},
+		" --cluster-advertise 10.0.0.1:7946":                         {"--cluster-advertise needs --cluster-addr"},
+		one:                                                          {"not encrypted", "without a secret", "prefix"},
+		" --redis " + r.URL + "?prefix=one:":                         {"encrypted", "--cluster-secret", "TENON_CLUSTER_SECRET"},
+		" --redis " + r.URL + "?prefix=one:" + other:                 {"another cluster secret", "the same", "prefix"},
+	} {
+		code, _, errs := with(anywhere + flags)
+		if code != exitUsage {
+			t.Errorf("%s: exit code %d: %s", flags, code, errs)
+		}
+		for _, w := range want {
+			if !strings.Contains(errs, w) {
+				t.Errorf("%s: %q is missing in %s", flags, w, errs)
+			}
+		}
+	}
+	rotate(" --redis " + r.URL + "?prefix=two:" + other) // with another prefix it is another cluster
 }
 
 // An interrupt ends a replica without complaints about calls that are still open.
