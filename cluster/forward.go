@@ -119,10 +119,13 @@ func (r *Replica) newServer() *http.Server {
 }
 
 // A connection between replicas that is silent for pingAfter is checked, which
-// may take pingTimeout.
+// may take pingTimeout. When a request has failed, explainTimeout is how long it may
+// take to find out whether the replica has stopped: its address refuses connections
+// at once then.
 const (
-	pingAfter   = 2 * time.Second
-	pingTimeout = 3 * time.Second
+	pingAfter      = time.Second
+	pingTimeout    = 3 * time.Second
+	explainTimeout = time.Second
 )
 
 // logWriter logs what net/http reports, such as refused certificates.
@@ -378,7 +381,7 @@ func (r *Replica) explain(ctx context.Context, id string, err error) error {
 	}
 	m, gone := r.peer(ctx, id)
 	if gone == nil {
-		gone = r.probe(ctx, m, dialTimeout)
+		gone = r.probe(ctx, m, explainTimeout)
 	}
 	if errors.Is(gone, ErrGone) {
 		return fmt.Errorf("%w: %w", gone, err)

@@ -58,6 +58,21 @@ func TestOnlySilentReplicasAreCut(t *testing.T) {
 	}
 }
 
+// A client learns within 5 seconds that a replica hangs which alone can serve its
+// request, whichever step of it the replica does not answer.
+func TestHangingReplicasAreNoticedInTime(t *testing.T) {
+	for name, takes := range map[string]time.Duration{
+		"a new connection": dialTimeout + explainTimeout,
+		"a message":        probeEvery + probeTimeout + explainTimeout,
+		"a stream":         pingAfter + pingTimeout + explainTimeout,
+		"a broadcast":      broadcastTimeout,
+	} {
+		if takes > 5*time.Second {
+			t.Errorf("%s: %v", name, takes)
+		}
+	}
+}
+
 // brokenWriter cannot be flushed.
 type brokenWriter struct{ http.ResponseWriter }
 
