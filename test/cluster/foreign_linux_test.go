@@ -138,6 +138,11 @@ func TestForeignTokens(t *testing.T) {
 		if status, text := order(own.nginx, ada, next(state)); status != http.StatusOK || legacy.ordered("soap") != 1 {
 			t.Errorf("the principal itself: %d %s", status, text)
 		}
+		for range 2 { // at each replica
+			if status, text := order(own.nginx, ada, next(state)); status == http.StatusOK && !strings.Contains(text, `"error"`) || legacy.ordered("soap") != 1 {
+				t.Errorf("replayed: %d %s; ordered %d times", status, text, legacy.ordered("soap"))
+			}
+		}
 	})
 }
 

@@ -46,9 +46,34 @@ func recovers(t testing.TB, c *client.Client) {
 	t.Logf("calls succeed again after %s", time.Since(began).Round(time.Millisecond))
 }
 
+// statuses lists the tools in a session, at each replica, and returns how often each
+// status was the answer. A response with status 503 must say when to try again.
+func (w *world) statuses(t testing.TB, session string) map[int]int {
+	t.Helper()
+	got := map[int]int{}
+	for _, r := range w.replicas {
+		q, err := http.NewRequest(http.MethodPost, "http://"+r.addr+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {session}, "Mcp-Protocol-Version": {"2025-06-18"}}
+		res, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
+			t.Error("the response does not say when to try again")
+		}
+		got[res.StatusCode]++
+	}
+	return got
+}
+
 // While Redis is away, calls of modern clients go on, those of older clients fail
-// at once and clearly, and all is well when Redis is back: with its data, sessions
-// go on; without, clients open new ones by themselves.
+// clearly, and all is well when Redis is back: with its data, sessions go on; without,
+// clients open new ones by themselves.
 func TestRedisAway(t *testing.T) {
 	_, _, servers := twoShops(t)
 	w := start(t, 3, servers)
@@ -56,30 +81,37 @@ func TestRedisAway(t *testing.T) {
 	for _, way := range []struct {
 		name       string
 		away, back func()
+		status     int // of a session afterwards
 	}{
-		{"stopped, back with its data", w.redis.Kill, w.redis.Restart},
-		{"stopped, back without its data", w.redis.Kill, w.restartEmpty},
-		{"hanging", w.redis.Pause, w.redis.Resume},
+		{"stopped, back with its data", w.redis.Kill, w.redis.Restart, http.StatusOK},
+		{"stopped, back without its data", w.redis.Kill, w.restartEmpty, http.StatusNotFound},
+		{"hanging for longer than a lease", w.redis.Pause, func() { time.Sleep(11 * time.Second); w.redis.Resume() }, http.StatusOK},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			recovers(t, modern)
 			recovers(t, legacy)
+			session := w.initialize(t)
+			if got := w.statuses(t, session); got[http.StatusOK] != len(w.replicas) {
+				t.Errorf("a session before that: %v", got)
+			}
 			way.away()
 			for i := range 12 {
 				if err := tries(t, modern); err != nil {
 					t.Errorf("call %d of a modern client: %v", i, err)
 				}
 			}
-			var failed int
-			var said error
-			for range 6 {
-				if err := tries(t, legacy); err != nil {
-					failed, said = failed+1, err
-				}
+			if got := w.statuses(t, session); got[http.StatusServiceUnavailable] != len(w.replicas) {
+				t.Errorf("a session meanwhile: %v", got)
 			}
-			t.Logf("%d of 6 calls of an older client failed: %v", failed, said)
+			if err := tries(t, legacy); err == nil || !strings.Contains(err.Error(), "try again later") {
+				t.Errorf("a call of an older client: %v", err)
+			}
 			way.back()
 			recovers(t, legacy)
+			if got := w.statuses(t, session); got[way.status] != len(w.replicas) {
+				t.Errorf("a session after that: %v, want status %d", got, way.status)
+			}
+			w.replicas[0].members(t, len(w.replicas))
 			for i := range 6 {
 				if err := tries(t, modern); err != nil {
 					t.Errorf("call %d of a modern client after that: %v", i, err)
@@ -186,8 +218,8 @@ func (w *world) restartEmpty() {
 	w.redis.Restart()
 }
 
-// initialize opens a session of an older client and leaves it.
-func (w *world) initialize(t testing.TB) {
+// initialize opens a session of an older client, and returns its id.
+func (w *world) initialize(t testing.TB) string {
 	t.Helper()
 	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"gone","version":"1"}}}`
 	r, err := http.NewRequest(http.MethodPost, w.nginx, strings.NewReader(body))
@@ -202,9 +234,11 @@ func (w *world) initialize(t testing.TB) {
 	}
 	defer resp.Body.Close()
 	io.Copy(io.Discard, resp.Body)
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Mcp-Session-Id") == "" {
+	session := resp.Header.Get("Mcp-Session-Id")
+	if resp.StatusCode != http.StatusOK || session == "" {
 		t.Fatalf("initialize: %s", resp.Status)
 	}
+	return session
 }
 
 // tenon runs a command of tenon with the cluster's Redis.
