@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,20 +154,58 @@ func TestKeyRotation(t *testing.T) {
 }
 
 // Clients that open a session and never come back cost Redis nothing: the session
-// is in its id.
+// is in its id. If they change something, Redis grows to its maxmemory and no further:
+// changes are refused then, and everything else goes on.
 func TestAbandonedSessions(t *testing.T) {
-	const sessions = 2000
+	const sessions, room = 10_000, 2 << 20
 	_, _, servers := twoShops(t)
 	w := start(t, 2, servers)
-	w.initialize(t)
-	before := w.redisInfo(t, "memory", "used_memory")
-	for range sessions {
-		w.initialize(t)
+	older := w.dial(t, mcp.Rev20250618, nil)
+	ids := make([]string, sessions)
+	each := func(do func(i int)) { // a few at a time
+		var all sync.WaitGroup
+		for k := range 8 {
+			all.Go(func() {
+				for i := k; i < sessions && !t.Failed(); i += 8 {
+					do(i)
+				}
+			})
+		}
+		all.Wait()
 	}
+	before := w.redisInfo(t, "memory", "used_memory")
+	each(func(i int) { ids[i] = w.initialize(t) })
 	after := w.redisInfo(t, "memory", "used_memory")
 	t.Logf("Redis has %d bytes more for each session", (after-before)/sessions)
 	if after-before > sessions*100 {
 		t.Errorf("Redis grew from %d to %d bytes", before, after)
+	}
+
+	bound := after + room
+	if got := w.redis.Do("CONFIG", "SET", "maxmemory", strconv.Itoa(bound)); got != "+OK" {
+		t.Fatal(got)
+	}
+	var changed, refused atomic.Int64
+	each(func(i int) {
+		status, _, text := post(t, w.nginx, "", `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`, "Mcp-Session-Id", ids[i], "MCP-Protocol-Version", "2025-06-18")
+		switch {
+		case strings.Contains(text, `"result":{}`):
+			changed.Add(1)
+		case strings.Contains(text, `"error"`):
+			refused.Add(1)
+		default:
+			t.Errorf("setLevel: %d %s", status, text)
+		}
+	})
+	full := w.redisInfo(t, "memory", "used_memory")
+	t.Logf("%d sessions were changed, %d not; Redis has %d bytes, of %d", changed.Load(), refused.Load(), full, bound)
+	if changed.Load() == 0 || refused.Load() == 0 || full > bound+room/4 {
+		t.Errorf("%d sessions were changed, %d not; Redis has %d bytes, of %d", changed.Load(), refused.Load(), full, bound)
+	}
+	newer := w.dial(t, mcp.Rev20260728, nil)
+	for range 4 {
+		call(t, newer, "modern__add", map[string]any{"a": 1, "b": 1})
+		call(t, older, "modern__add", map[string]any{"a": 1, "b": 1})
 	}
 }
 
