@@ -21,10 +21,9 @@ type legacyClient struct {
 	session *mcp.LegacySession
 	core    bool // the revision has the older form
 
-	mu     sync.Mutex
-	tasks  map[string]*sessionTask
-	order  []string  // ids in the order of creation
-	listed [2][]byte // the last list of tools, and how the client sees it
+	mu    sync.Mutex
+	tasks map[string]*sessionTask
+	order []string // ids in the order of creation
 }
 
 // A sessionTask is a task that was created in the session.

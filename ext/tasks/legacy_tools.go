@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -20,25 +21,62 @@ func (l *legacyClient) listTools(ctx context.Context, c *mcp.Call) (mcp.Result, 
 	if err != nil {
 		return res, err
 	}
-	l.mu.Lock()
-	last := l.listed
-	l.mu.Unlock()
-	if last[0] != nil && bytes.Equal(last[0], res.Body) {
-		res.Body = last[1]
-		return res, nil
-	}
-	body, err := l.projectTools(res.Body)
-	if err != nil {
+	if res.Body, err = projected.of(res.Body, l.core); err != nil {
 		return mcp.Result{}, err
 	}
-	l.mu.Lock()
-	l.listed = [2][]byte{res.Body, body}
-	l.mu.Unlock()
-	res.Body = body
 	return res, nil
 }
 
-func (l *legacyClient) projectTools(body json.RawMessage) (json.RawMessage, error) {
+// projected has the lists of tools that clients were sent last. Most sessions of a
+// server have the same list.
+var projected projections
+
+// projections keeps lists of tools as clients see them, the last used first. They
+// depend on the bytes of a list alone.
+type projections struct {
+	mu     sync.Mutex
+	recent []projection
+}
+
+type projection struct {
+	list, seen []byte
+	core       bool // seen in the revision that has tasks
+}
+
+const (
+	maxProjections = 16
+	maxListSize    = 1 << 20 // in bytes; longer ones are not kept
+)
+
+func (p *projections) of(list json.RawMessage, core bool) (json.RawMessage, error) {
+	if seen := p.find(list, core); seen != nil {
+		return seen, nil
+	}
+	seen, err := projectTools(list, core)
+	if err != nil || len(list) > maxListSize {
+		return seen, err
+	}
+	seen = slices.Clip(seen) // sessions share it
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recent = slices.Insert(p.recent[:min(len(p.recent), maxProjections-1)], 0, projection{list, seen, core})
+	return seen, nil
+}
+
+func (p *projections) find(list []byte, core bool) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, one := range p.recent {
+		if one.core == core && bytes.Equal(one.list, list) {
+			copy(p.recent[1:], p.recent[:i])
+			p.recent[0] = one
+			return one.seen
+		}
+	}
+	return nil
+}
+
+func projectTools(body json.RawMessage, core bool) (json.RawMessage, error) {
 	page, err := readMembers(body)
 	if err != nil {
 		return nil, err
@@ -52,7 +90,7 @@ func (l *legacyClient) projectTools(body json.RawMessage) (json.RawMessage, erro
 	declared := slices.ContainsFunc(tools, func(t map[string]json.RawMessage) bool { return t["execution"] != nil })
 	for _, t := range tools {
 		switch {
-		case !l.core:
+		case !core:
 			delete(t, "execution")
 		case !declared:
 			t["execution"] = json.RawMessage(`{"taskSupport":"optional"}`)
