@@ -1,7 +1,9 @@
 package streamable
 
 import (
+	"bytes"
 	"container/list"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,11 +57,36 @@ func (l *eventLog) add(session, stream string, number int64, data []byte) (id st
 	e := &savedEvent{stream: s, number: number, data: data}
 	if s.events == nil {
 		l.open(s)
+	} else if isChangeStream(stream) && isChange(data) {
+		l.supersede(s, data)
 	}
 	s.events = append(s.events, e)
 	e.elem = l.all.PushFront(e)
 	l.size += e.size()
 	return e.id()
+}
+
+// isChange reports whether a message says only that something has changed, so that a
+// client that gets it once needs no earlier one.
+func isChange(data []byte) bool {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"jsonrpc":"2.0","method":"notifications/`))
+	name, _, _ := bytes.Cut(rest, []byte{'"'})
+	return ok && (string(name) == "resources/updated" || bytes.HasSuffix(name, []byte("/list_changed")))
+}
+
+// maxCompared is the number of events that a change is compared with.
+const maxCompared = 32
+
+// supersede removes an event of a stream of changes that says what the next one says.
+// Otherwise a session that hears of each restart of a server would fill the log.
+func (l *eventLog) supersede(s *savedStream, data []byte) {
+	for i := len(s.events) - 1; i >= max(0, len(s.events)-maxCompared); i-- {
+		if bytes.Equal(s.events[i].data, data) {
+			l.remove(s.events[i])
+			s.events = slices.Delete(s.events, i, i+1)
+			return
+		}
+	}
 }
 
 // open adds a stream.

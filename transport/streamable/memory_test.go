@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
@@ -86,6 +88,47 @@ func TestMemoryBoundsEvents(t *testing.T) {
 	}
 	if id := m.AddEvent("s", "a", nil); id == first {
 		t.Errorf("%s was given before", id)
+	}
+}
+
+// Of changes that say the same, a stream of changes keeps the last. A client that comes
+// back gets it, wherever it was; other messages are all kept.
+func TestMemoryKeepsAChangeOnce(t *testing.T) {
+	var m streamable.Memory
+	m.SaveSession("s", nil, time.Hour)
+	note := func(method, params string) []byte { return jsonrpc.AppendNotification(nil, method, []byte(params)) }
+	log := note(mcp.NotificationMessage, `{"level":"info","data":"tools/list_changed"}`)
+	changes := [][]byte{note(mcp.NotificationToolsListChanged, ""), note(mcp.NotificationPromptsListChanged, ""), note(mcp.NotificationResourceUpdated, `{"uri":"a:b"}`)}
+	first, middle := m.AddEvent("s", "news", nil), ""
+	for i := range 1000 {
+		for _, data := range changes {
+			if id := m.AddEvent("s", "news", data); i == 500 {
+				middle = id
+			}
+		}
+		if i%100 == 0 {
+			m.AddEvent("s", "news", log)
+		}
+	}
+	for id, logs := range map[string]int{first: 10, middle: 5} {
+		want := slices.Repeat([]string{string(log)}, logs)
+		for _, data := range changes {
+			want = append(want, string(data))
+		}
+		if _, events, ok := m.EventsAfter("s", id); !ok || !slices.Equal(texts(events), want) {
+			t.Errorf("after %s: %q, %v", id, texts(events), ok)
+		}
+	}
+	call := m.AddEvent("s", "call", changes[0])
+	for range 9 {
+		m.AddEvent("s", "call", changes[0])
+	}
+	if _, events, ok := m.EventsAfter("s", call); !ok || len(events) != 9 {
+		t.Errorf("the stream of a call has %d events, %v", len(events), ok)
+	}
+	m.DropSession("s")
+	if n, bytes := m.Count(); n != 0 || bytes != 0 {
+		t.Errorf("%d sessions and %d bytes are left", n, bytes)
 	}
 }
 

@@ -7,11 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-// News that happens while a client of an older revision is away is kept for
-// when it comes back, in the order in which it happened.
+// Changes that happen while a client of an older revision is away are kept for when
+// it comes back, in the order in which they happened; of those that say the same, the
+// last.
 func TestNewsIsKept(t *testing.T) {
 	for _, rev := range []string{"2025-06-18", rev2025} {
 		var store streamable.Memory
@@ -27,13 +30,23 @@ func TestNewsIsKept(t *testing.T) {
 			}
 		}
 		s.c.Close()
-		for range 3 {
-			_, before := store.Count()
-			addOne(f.fixture)
-			waitFor(t, "news is kept", func() bool { _, now := store.Count(); return now > before })
+		kept := func() string {
+			_, events, _ := store.EventsAfter(sessionID(in("x")), e.last)
+			if len(events) == 0 {
+				return ""
+			}
+			return events[len(events)-1].ID
+		}
+		prompt := func() {
+			server.AddPrompt(f.Server, "new", "", func(context.Context, *mcp.Call, empty) (string, error) { return "", nil }, nil)
+		}
+		for _, change := range []func(){func() { addOne(f.fixture) }, prompt, func() { addOne(f.fixture) }, func() { addOne(f.fixture) }} {
+			before := kept()
+			change()
+			waitFor(t, "a change is kept", func() bool { return kept() != before })
 		}
 		_, back := f.listen(in("").header("Last-Event-ID", "Last-Event-ID: "+e.last))
-		back.expect("tools/list_changed", "tools/list_changed", "tools/list_changed")
+		back.expect("prompts/list_changed", "tools/list_changed")
 		if a := f.raw(in(oldTool("1", "echo", "")).on(f)); a.short() != "200 1 ok" {
 			t.Errorf("%s: afterwards %s", rev, a.short())
 		}
