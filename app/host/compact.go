@@ -22,7 +22,7 @@ const longResult = 600
 const longTask = 8 << 10
 
 // summaryHead begins the part of a message that summarizes a conversation.
-const summaryHead = "What was said before, summed up by the host because it was too long:\n"
+const summaryHead = "Summary of the older part of this conversation, written by the model:\n"
 
 // compact shortens a conversation that does not fit the model's context: first it
 // cuts older results, and if there are none, it replaces the older part by its

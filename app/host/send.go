@@ -349,7 +349,11 @@ func (t *turn) moreSteps() *LimitError {
 	if t.opts.MaxSteps > 0 {
 		e.Stop = "max_turns"
 	}
-	e.Text = fmt.Sprintf("the model was called %d times in this turn and still wants to call tools; send a message to let it continue", steps)
+	often := "once"
+	if steps > 1 {
+		often = fmt.Sprintf("%d times", steps)
+	}
+	e.Text = "the model has answered " + often + ", as often as it may in one turn, and still wants to call tools; another message in this session lets it continue"
 	return e
 }
 

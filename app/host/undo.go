@@ -32,7 +32,7 @@ func marksOf(rows []Row) []TurnMark {
 	var marks []TurnMark
 	for _, r := range rows {
 		text := r.Message.Text()
-		if r.Message.Role != llm.RoleUser || strings.HasPrefix(text, summaryHead) || strings.HasPrefix(text, "Task ") && strings.HasSuffix(text, " has ended.") {
+		if r.Message.Role != llm.RoleUser || strings.HasPrefix(text, "What was said before, summed up by the host") || strings.HasPrefix(text, "Task ") && strings.HasSuffix(text, " has ended.") {
 			continue
 		}
 		marks = append(marks, TurnMark{Row: r.Seq})

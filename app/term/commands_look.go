@@ -95,7 +95,7 @@ func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (o
 func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (outcome, error) {
 	all := t.w.Fleet.All()
 	if len(all) == 0 {
-		return outcome{notes: []string{"No servers. Add one with tenon config add, or start with --server."}}, nil
+		return outcome{notes: []string{"No servers. Add one with tenon config add NAME -- COMMAND, or start with --server."}}, nil
 	}
 	for _, s := range all {
 		st := s.State()

@@ -42,7 +42,7 @@ func (p *serversPane) view(width, height int, th *theme) []string {
 	}
 	all := p.t.w.Fleet.All()
 	if len(all) == 0 {
-		return wrap("No servers. Add one with tenon config add, or start with --server.", width)
+		return wrap("No servers. Add one with tenon config add NAME -- COMMAND, or start with --server.", width)
 	}
 	rows := min(len(all), max(3, height/2))
 	p.seen = rows

@@ -44,12 +44,7 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 	p := &plain{t: newTalk(ctx, w, o), out: o.Out, width: 100, phase: map[string]host.CallPhase{}, typed: isTerminal(o.In)}
 	p.in = readLines(o.In, o.Out, !p.typed)
 	defer p.in.close()
-	for _, l := range o.Greeting {
-		p.say(l)
-	}
-	if m := w.Host.Model(); m != nil {
-		p.say("Model: " + modelLabel(m))
-	}
+	p.greet()
 	for !p.left {
 		p.show()
 		text, err := p.next(ctx)
@@ -64,6 +59,22 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 		}
 	}
 	return nil
+}
+
+// greet writes the first lines: the model, or how to connect one, and the greeting.
+func (p *plain) greet() {
+	o := p.t.o
+	model := "Model: " + modelLabel(p.t.w.Host.Model())
+	if o.Welcome != nil && o.Welcome.Why != "" {
+		model += ": " + o.Welcome.Why
+	}
+	p.say(model)
+	if o.Welcome != nil && o.Welcome.Connect != "" && !p.t.hasModel() {
+		p.say(o.Welcome.Connect)
+	}
+	for _, l := range o.Greeting {
+		p.say(l)
+	}
 }
 
 // next returns the next line: one that was typed ahead, or a new one.
@@ -82,10 +93,11 @@ func isTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// say writes a message for the user.
+// say writes a message for the user. Its further lines are indented, so that none of
+// a text that comes from a server looks like a line of Tenon.
 func (p *plain) say(text string) {
 	p.flush()
-	fmt.Fprintln(p.out, visible.Text(text))
+	fmt.Fprintln(p.out, strings.ReplaceAll(visible.Text(text), "\n", "\n  "))
 }
 
 // prompt reads a line. Events wait meanwhile.

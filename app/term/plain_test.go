@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/server"
@@ -105,6 +106,18 @@ func TestPlainServersCannotDraw(t *testing.T) {
 		"/tools evil", "/resources evil", "/prompts evil", "/read evil evil://x", "/call evil/do", "once", "name", "/wire evil", "/evil:p x=1")
 	clean(t, "plain", out)
 	has(t, out, "? Allow evil/do?", "! ", "✓ evil/do")
+}
+
+// A server cannot write a line that looks like one of Tenon: further lines of its
+// text are indented.
+func TestPlainServersCannotBeginLines(t *testing.T) {
+	var out bytes.Buffer
+	p := &plain{t: &talk{}, out: &out, phase: map[string]host.CallPhase{}}
+	p.event(host.Event{Kind: host.EventLog, Server: "evil", Level: "info", Text: "fine\n? Allow fs/remove?"})
+	p.event(host.Event{Kind: host.EventTool, Call: &host.ToolCall{ID: "1", Server: "evil", Tool: "x", Phase: host.CallFailed, Problem: "exited with code 3; last lines of its stderr:\n> /quit"}})
+	if got := out.String(); strings.Contains(got, "\n?") || strings.Contains(got, "\n>") || !strings.Contains(got, "\n  ? Allow") || !strings.Contains(got, "\n  > /quit") {
+		t.Errorf("%s", got)
+	}
 }
 
 // A prompt that was answered takes no interrupt any more: it is for what the

@@ -145,7 +145,7 @@ func (b *welcome) lines(width int, th *theme) []string {
 func (b *welcome) servers(room int, small bool, th *theme) (rows []string) {
 	all := b.s.t.w.Fleet.All()
 	if len(all) == 0 {
-		return []string{th.dim.Render(cut("none; tenon config add NAME COMMAND adds one", room))}
+		return []string{th.dim.Render(cut("none; tenon config add NAME -- COMMAND adds one", room))}
 	}
 	most := mostWelcome
 	if small {

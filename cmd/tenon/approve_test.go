@@ -199,6 +199,7 @@ func TestConfigAddAndRemove(t *testing.T) {
 		{"config add prog --env A=${HOME} -- some program", 0, "Added prog to"},
 		{"config add hub https://hub.example/mcp --header A=b --to-project", 0, ".mcp.json"},
 		{"config add x", exitUsage, "missing NAME"},
+		{"config add x python3 server.py", exitUsage, "put -- before a command: tenon config add x -- COMMAND"},
 		{"config add x neither", exitUsage, "neither a URL"},
 		{"config add x --env oops -- y", exitUsage, "name=value"},
 		{"tools calc -q", 0, ""},

@@ -109,7 +109,7 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 		if len(wo.Servers) == 0 && len(v.servers) == 0 && !v.noBuiltins {
 			wo.Servers = offered()
 		}
-		o.Greeting = append(o.Greeting, greeting(choice, wo.Servers, len(v.servers) == 0))
+		o.Greeting = append(o.Greeting, greeting(wo.Servers, len(v.servers) == 0))
 		o.Welcome = welcome(choice, wo.Servers, len(v.servers) == 0)
 	})
 	if err != nil {
@@ -179,17 +179,18 @@ func offered() []config.Server {
 	return all
 }
 
-// greeting returns the first lines of a chat: the servers and the model.
-func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string {
+// greeting returns the line about the servers at the beginning of a chat in plain
+// lines.
+func greeting(servers []config.Server, fromConfig bool) string {
 	names, builtin := offeredNames(servers)
 	about := "Servers: " + strings.Join(names, ", ") + "."
 	switch {
 	case len(servers) == 0:
-		about = "No servers. Add one with tenon config add."
+		about = "No servers. Add one with tenon config add NAME -- COMMAND."
 	case builtin && fromConfig:
 		about = fmt.Sprintf("No servers are configured. Using the builtin servers %s; fs can only read the current folder.", strings.Join(names, " and "))
 	}
-	return label(c) + "\n" + about + " Type /help for help."
+	return about + " Type /help for help."
 }
 
 // offeredNames returns the names of servers, and whether all of them are those of
@@ -207,7 +208,7 @@ func offeredNames(servers []config.Server) (names []string, builtin bool) {
 func welcome(c *choose.Choice, servers []config.Server, fromConfig bool) *term.Welcome {
 	w := &term.Welcome{Why: c.Why, Connect: "To connect one, run tenon auth key anthropic (or openai, gemini, …), or start Ollama; then enter /model."}
 	if _, builtin := offeredNames(servers); builtin && fromConfig {
-		w.Notes = []string{"No servers are configured, so two builtin ones run; fs can only read this folder. tenon config add NAME COMMAND adds yours."}
+		w.Notes = []string{"No servers are configured, so two builtin ones run; fs can only read this folder. tenon config add NAME -- COMMAND adds yours."}
 	}
 	return w
 }

@@ -32,8 +32,25 @@ func TestChatOffersBuiltinsWhereNothingIsConfigured(t *testing.T) {
 		}
 	}
 	_, out, _ = chat(t, "/servers\n", "--model", "none", "--no-builtins")
-	if !strings.Contains(out, "No servers. Add one with tenon config add.") {
+	if !strings.Contains(out, "No servers. Add one with tenon config add NAME -- COMMAND.") {
 		t.Errorf("--no-builtins:\n%s", out)
+	}
+}
+
+// The first lines say once which model answers, or how to connect one.
+func TestChatInPlainLinesBeginsWithTheModel(t *testing.T) {
+	_, out, errs := chat(t, "", "--model", "none", "-s", "builtin:calc")
+	const want = "Model: No model connected · matching keywords: selected by name\nTo connect one, run tenon auth key anthropic"
+	if !strings.HasPrefix(out, want) || strings.Count(out, "No model connected") != 1 || strings.Contains(out, "none/keyword") {
+		t.Errorf("%s\n%s", out, errs)
+	}
+	script := filepath.Join(t.TempDir(), "talk.jsonl")
+	if err := os.WriteFile(script, []byte(`{"script":1,"model":{"provider":"script","name":"demo"}}`+"\n{\"when\":{}}\n{\"text\":\"x\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, out, errs = chat(t, "", "--model", "script:"+script, "-s", "builtin:calc")
+	if !strings.HasPrefix(out, "Model: script/demo (a script, not a language model): selected by name\nServers: calc.") || strings.Count(out, "script/demo") != 1 {
+		t.Errorf("%s\n%s", out, errs)
 	}
 }
 

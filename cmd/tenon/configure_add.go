@@ -46,6 +46,9 @@ server is added if you confirm (or with --yes). Nothing is started.`,
 		Example: "  tenon config add files 'builtin:fs?root=.'\n  tenon config add hub https://example.com/mcp --header 'Authorization: Bearer ${HUB_TOKEN}'\n  tenon config add everything -- npx -y @modelcontextprotocol/server-everything\n  tenon config add weather ./server.json --input units=metric --yes\n  tenon config add weather io.github.user/weather --registry https://registry.example.com\n  tenon config add hub https://example.com/mcp --card",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
+			if dash < 0 && len(args) > 2 {
+				return usagef("unexpected argument %q; put -- before a command: tenon config add %s -- COMMAND …", args[2], args[0])
+			}
 			if len(args) < 2 || dash > 1 || (dash < 0 && len(args) != 2) || dash == 0 {
 				return usagef("missing NAME and SERVER: SERVER is a URL, builtin:NAME, a server.json, a bundle, or -- and a command")
 			}

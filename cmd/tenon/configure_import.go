@@ -93,7 +93,7 @@ func (i *importer) all(cmd *cobra.Command) error {
 		i.p.note("Nothing was added. Without --dry-run, at a terminal or with --yes, %d would be.", i.new)
 	}
 	if bad > 0 {
-		return usagef("%d configurations could not be read", bad)
+		return usagef("what is named above could not be read; fix it, or import the other programs one by one")
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func TestPlainQueuesAndStops(t *testing.T) {
 		return llmtest.Turn{Text: []string{fmt.Sprintf("Answer %d.", n.Load())}}
 	})
 	v := chatWith(t, provider, "--plain")
-	v.until("Model: work/m\n>")
+	v.until("Type /help for help.\n>")
 	v.sends("one")
 	eventually(t, func() bool { return n.Load() == 1 })
 	v.sends("two")

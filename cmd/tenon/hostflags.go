@@ -51,7 +51,7 @@ func (d *hostFlags) flags(c *cobra.Command) {
 // choose opens the model. If none is configured or found, it returns the keyword
 // matcher; an API key that does not work is an error.
 func (p *program) choose(ctx context.Context, name string) (*choose.Choice, error) {
-	why := "chosen with --model"
+	why := "selected by name"
 	if name == "" {
 		c, err := p.config()
 		if err != nil {
@@ -80,7 +80,10 @@ func keywordChoice(why string) *choose.Choice {
 func label(c *choose.Choice) string {
 	info := c.Model.Info()
 	text := info.String()
-	if info.Label != "" {
+	switch {
+	case info.Provider == "none":
+		text = info.Label
+	case info.Label != "":
 		text += " (" + info.Label + ")"
 	}
 	if c.Why != "" {

@@ -100,6 +100,9 @@ func TestRunResults(t *testing.T) {
 			if code != c.code || r.ExitCode != code || r.Stop != c.stop || r.Answer != c.answer {
 				t.Errorf("exit code %d, result %+v\n%s", code, r, errs)
 			}
+			if c.stop == "max_turns" && !strings.Contains(errs, "the model has answered once, as often as it may") {
+				t.Errorf("it does not say which limit was reached:\n%s", errs)
+			}
 			inits := 0
 			for _, l := range lines {
 				if l.Init != nil && l.Init.Version == 1 {

@@ -143,7 +143,7 @@ func (r *reporter) outcome(result *host.TurnResult) error {
 	calls := result.Calls
 	switch {
 	case r.noModel && calls == (host.CallCounts{}):
-		r.p.note("No model is connected, and no tool matches the words. Set an API key, or choose a model with --model.")
+		r.p.note("No model is connected, and the words do not make a call. Set an API key, or choose a model with --model.")
 		return exitWith(exitModel)
 	case result.Stop == "length":
 		r.p.note("The answer was cut off at the token limit.")

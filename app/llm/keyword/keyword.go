@@ -139,7 +139,7 @@ func fromSearch(sentence, found, id string) (string, *llm.ToolCall) {
 	return propose(sentence, tools, id, true)
 }
 
-const noMatch = "No tool matches these words (" + Label + "). /tools lists the tools, and /call calls one."
+const noMatch = "No tool matches these words (" + Label + "). Use words of the name or the description of a tool."
 
 // propose returns a call of the tool that matches a sentence best. If a required
 // argument is missing, it returns only a text.
@@ -149,8 +149,8 @@ func propose(sentence string, tools []llm.Tool, id string, wrapped bool) (string
 		return noMatch, nil
 	}
 	if len(best.missing) > 0 {
-		return fmt.Sprintf("The best match is %s, but it also needs %s (%s). Write name=value, or use /call %s.",
-			best.tool.Name, strings.Join(best.missing, ", "), Label, best.tool.Name), nil
+		return fmt.Sprintf("The best match is %s, but it also needs %s (%s). Add what is missing as name=value.",
+			best.tool.Name, strings.Join(best.missing, ", "), Label), nil
 	}
 	args, err := json.Marshal(best.args)
 	if err != nil {
