@@ -119,6 +119,9 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 	}
 	for i := range all {
 		if all[i].name == cmp.Or(otherNames[words[0]], words[0]) {
+			if all[i].args == "" && len(words) > 1 {
+				return nil, nil, fmt.Errorf("unexpected argument %q; write /%s alone", words[1], words[0])
+			}
 			return &all[i], words[1:], nil
 		}
 	}

@@ -299,7 +299,7 @@ func (q *question) menu(width int, th *theme, focused bool) []string {
 		text, style := " "+c.label+" ", th.bold
 		switch {
 		case focused && i == q.picked:
-			text, style = "▶"+c.label+" ", th.pick
+			text, style = picked+c.label+" ", th.pick
 		case !focused:
 			style = th.dim
 		}
@@ -313,6 +313,9 @@ func (q *question) menu(width int, th *theme, focused bool) []string {
 	}
 	return append(rows, row)
 }
+
+// picked marks the selected answer.
+const picked = "▶"
 
 // foot explains the keys.
 func (q *question) foot(width int, th *theme, focused, empty bool) []string {

@@ -481,6 +481,8 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 		"/prompt calc:nothing": "has no prompt",
 		"/restart":             "usage: /restart server",
 		"/save":                "the conversation is empty",
+		"/undo 3":              `unexpected argument "3"; write /undo alone`,
+		"/quit it, or not":     `unexpected argument "it,"; write /quit alone`,
 	} {
 		d.types(typed)
 		d.press("enter")
@@ -525,12 +527,27 @@ func TestResizeAndTinyTerminals(t *testing.T) {
 	d.types("add 2 and 3")
 	d.press("enter")
 	d.asked()
+	d.types("mine")
 	for w := 10; w <= 200; w += 19 {
-		for h := 5; h <= 60; h += 11 {
+		for h := 4; h <= 60; h += 7 {
 			d.size(w, h)
 			d.fits()
+			if !strings.Contains(d.view(), "> mine") {
+				t.Errorf("%d x %d: the input is hidden by a question\n%s", w, h, d.view())
+			}
+			d.press("ctrl+g")
+			for range 8 {
+				d.press("right")
+				d.fits()
+				if !strings.Contains(d.view(), "▶") {
+					t.Errorf("%d x %d: the selected answer is not shown\n%s", w, h, d.view())
+				}
+			}
+			d.press("esc")
 		}
 	}
+	d.size(80, 24)
+	d.press("ctrl+u")
 	d.answer("Allow once")
 	d.until("the turn is over", func() bool { return d.s.turns == 0 })
 	d.press("ctrl+o")

@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,11 @@ func (s *screen) layout() (lines []string, x, y int) {
 		return append(lines, s.status()), -1, 0
 	}
 	below, x, y := s.below(room)
-	below = below[:min(len(below), room)]
+	if over := len(below) - room; over > 0 && x >= 0 && y >= room { // the cursor is in a line that has no room
+		below, y = below[over:], y-over
+	} else if over > 0 {
+		below = below[:room]
+	}
 	lines, total := s.talked.window(s.width, room-len(below), s.above, s.chosen, &s.theme)
 	if most := max(0, total-(room-len(below))); s.above > most {
 		s.above = most
@@ -162,6 +167,14 @@ func (s *screen) questionView(room int) (lines []string, x, y int) {
 		foot = append(foot[:len(foot)-1:len(foot)-1], s.theme.dim.Render(cut(s.hint, s.width-2)))
 	}
 	q.scroll = min(q.scroll, max(0, len(body)-1))
+	switch most := max(1, room-2); { // a small terminal shows what has the focus
+	case !s.focused && len(rows)+len(popup)+len(foot) > most:
+		foot = foot[len(foot)-1:]
+	case s.focused && len(foot) > most:
+		at := max(0, slices.IndexFunc(foot, func(l string) bool { return strings.Contains(l, picked) }))
+		from := min(at, len(foot)-most)
+		foot = foot[from : from+most]
+	}
 	lines, x, y = s.panel(title, foot, body, cursor, q.scroll, column, room-len(rows)-len(popup), q.ask.Loud || len(q.ask.Warnings) > 0 || len(q.ask.Secret) > 0)
 	lines = append(lines, popup...)
 	if !s.focused {
