@@ -241,6 +241,9 @@ func conversation(sum host.Summary, all []llm.Message) string {
 				fmt.Fprintf(&b, "%s\n", llm.Describe(p))
 			}
 		}
+		if m.Stopped {
+			fmt.Fprintf(&b, "\n(%s)\n", stoppedNote)
+		}
 	}
 	return b.String()
 }

@@ -94,6 +94,21 @@ func TestResumeFilters(t *testing.T) {
 
 // /export writes Markdown or JSON, asks before it replaces a file, and leaves
 // secrets out.
+func TestExportMarksWhatWasStopped(t *testing.T) {
+	said := func(stopped bool) string {
+		return conversation(host.Summary{Title: "x"}, []llm.Message{
+			{Role: llm.RoleUser, Parts: []llm.Part{llm.Text("tell")}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text("One two")}, Stopped: stopped},
+		})
+	}
+	if got := said(true); !strings.HasSuffix(got, "One two\n\n(Stopped)\n") {
+		t.Errorf("%s", got)
+	}
+	if got := said(false); strings.Contains(got, "Stopped") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestExport(t *testing.T) {
 	d := drive(t, scripted(t, `{"script":1,"model":{"provider":"script","name":"demo"}}
 {"when":{"role":"user"}}
