@@ -22,6 +22,7 @@ const withdrawnHint = "The question was withdrawn. Press Esc to go on."
 // to, a sheet, the cards, or the input. A question that just appeared never has
 // it.
 func (s *screen) key(stroke, text string) tea.Cmd {
+	s.editing.Store(false)
 	if s.withdrawn && stroke != "esc" && stroke != "ctrl+c" {
 		return nil
 	}

@@ -35,6 +35,7 @@ func (s *screen) openEditor() tea.Cmd {
 		return nil
 	}
 	cmd.Stdout = s.t.o.Out // the terminal itself, not what bubbletea writes to
+	s.editing.Store(true)
 	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{f.Name(), err} })
 }
 

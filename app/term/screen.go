@@ -3,6 +3,7 @@ package term
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,6 +29,10 @@ type screen struct {
 	cards         map[string]*entry // by call
 	above         int               // lines that the view is above the end
 	chosen        *entry            // while the user looks through blocks
+
+	// editing is set from the start of the user's editor until the next key after
+	// it: an interrupt is then for the editor.
+	editing atomic.Bool
 
 	input            editor
 	history          history

@@ -83,8 +83,8 @@ type Options struct {
 	// OpenPage opens a page in a browser. Nil: the user opens it.
 	OpenPage func(page string) error
 
-	// Interrupts has the interrupt signals for RunPlain: the first stops what
-	// runs, another one leaves. It may be nil. Run reads keys instead.
+	// Interrupts has the interrupt signals: the first stops what runs, another one
+	// leaves. Run ignores those that are for an editor. It may be nil.
 	Interrupts <-chan os.Signal
 }
 
@@ -141,8 +141,23 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 		defer close(watched)
 		watchLog(ctx, w.Log, func() { p.Send(wireMsg{}) })
 	}()
+	interrupted := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(interrupted)
+		for {
+			select {
+			case <-o.Interrupts:
+				if !s.editing.Load() { // else it is for the editor
+					p.Send(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	_, err := p.Run()
 	stop() // ends what runs
+	<-interrupted
 	<-forwarded
 	<-watched
 	loads.Wait()

@@ -126,22 +126,22 @@ func (p *program) chat(ctx context.Context, v *chatFlags) error {
 	if o.Session, err = v.resume.session(w.Host); err != nil {
 		return err
 	}
-	if screen {
-		o.Greeting = nil
-		return term.Run(ctx, w, o)
-	}
-	return p.lineChat(ctx, w, o)
-}
-
-// lineChat runs the chat with plain lines. At a terminal Ctrl-C stops a turn
-// instead of the program, so lineChat handles the signals.
-func (p *program) lineChat(ctx context.Context, w *workspace.Workspace, o term.Options) error {
 	if !isTerminal(p.in) {
 		short, stop := context.WithTimeout(ctx, 3*time.Second)
 		w.Ready(short, serverNames(w)...) // one that is not ready says so itself
 		stop()
 		return term.RunPlain(ctx, w, o)
 	}
+	if screen {
+		o.Greeting = nil
+		return chatAtTerminal(ctx, w, o, term.Run)
+	}
+	return chatAtTerminal(ctx, w, o, term.RunPlain)
+}
+
+// chatAtTerminal runs a chat at a terminal. There Ctrl-C stops a turn, or what runs
+// in an editor, instead of the program, so the chat handles the signals.
+func chatAtTerminal(ctx context.Context, w *workspace.Workspace, o term.Options, run func(context.Context, *workspace.Workspace, term.Options) error) error {
 	own, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	interrupts, ends := make(chan os.Signal, 1), make(chan os.Signal, 1)
@@ -157,7 +157,7 @@ func (p *program) lineChat(ctx context.Context, w *workspace.Workspace, o term.O
 		}
 	}()
 	o.Interrupts = interrupts
-	return term.RunPlain(own, w, o)
+	return run(own, w, o)
 }
 
 func serverNames(w *workspace.Workspace) []string {

@@ -263,3 +263,28 @@ func TestModelsInATerminal(t *testing.T) {
 	v.until("work/gpt-5.4-mini │ 1 server")
 	documented(t, "models.md", map[string]string{"models": shown})
 }
+
+// Ctrl-C in the editor is for the editor: the chat and the message stay.
+func TestInterruptInTheEditor(t *testing.T) {
+	t.Parallel()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	editor := filepath.Join(dir, "edit")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\necho editing\nexec sleep 1000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + dir, "HOME=" + dir, "VISUAL=" + editor}
+	v := openTerminal(t, dir, env, own, "chat", "--model", "none", "-s", "builtin:calc")
+	v.until("1 server")
+	v.types("add 2 and")
+	v.until("> add 2 and")
+	v.keys("C-g")
+	v.until("editing")
+	v.keys("C-c")
+	v.until("The editor failed, so the message is as it was", "> add 2 and")
+	v.sends(" 3")
+	v.until("Allow calc/add?")
+}
