@@ -83,6 +83,7 @@ func (s *screen) interrupt() tea.Cmd {
 		return nil
 	}
 	if !s.leaving.IsZero() && time.Since(s.leaving) < doublePress {
+		s.clearInput()
 		return tea.Quit
 	}
 	s.leaving = time.Now()
@@ -91,11 +92,26 @@ func (s *screen) interrupt() tea.Cmd {
 		s.t.stop()
 		return s.passing(stoppingHint + "; " + quitHint)
 	case s.input.text != "":
-		s.input.set("")
-		s.completed = completion{}
+		s.clearInput()
+		return s.passing(clearedHint + "; " + quitHint)
 	}
 	return s.passing(quitHint)
 }
+
+// clearInput clears the input. Up brings it back, also after the next start.
+func (s *screen) clearInput() {
+	if s.input.text == "" {
+		return
+	}
+	if err := s.history.add(s.input.text); err != nil {
+		s.note("?", "Cannot write the input history: "+err.Error())
+	}
+	s.input.set("")
+	s.completed, s.picked = completion{}, -1
+}
+
+// clearedHint is shown after clearInput.
+const clearedHint = "cleared; Up brings it back"
 
 // quitHint is shown as long as another Ctrl-C leaves the program.
 const quitHint = "Ctrl-C again quits"

@@ -115,11 +115,8 @@ func (s *screen) escape() tea.Cmd {
 		s.hint = stoppingHint
 	case s.input.text == "":
 	case !s.clearing.IsZero() && s.now().Sub(s.clearing) < doublePress:
-		if err := s.history.add(s.input.text); err != nil {
-			s.note("?", "Cannot write the input history: "+err.Error())
-		}
-		s.input.set("")
-		s.hint = "cleared; Up brings it back"
+		s.clearInput()
+		s.hint = clearedHint
 	default:
 		s.clearing = s.now()
 		return s.passing(clearHint)

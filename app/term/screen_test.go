@@ -219,6 +219,22 @@ func TestCtrlCStopsTheTurnAndTwiceLeaves(t *testing.T) {
 	d.until("it leaves", func() bool { return d.quit })
 }
 
+func TestCtrlCKeepsTheLineInTheHistory(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("half a thought")
+	d.press("ctrl+c")
+	d.shows("cleared; Up brings it back; Ctrl-C again quits")
+	d.press("up")
+	if d.s.input.text != "half a thought" {
+		t.Errorf("Up brings %q back", d.s.input.text)
+	}
+	d.types(", and more")
+	d.press("ctrl+c", "ctrl+c") // leaves
+	if text, _ := d.s.history.back(""); text != "half a thought, and more" {
+		t.Errorf("the last line is %q", text)
+	}
+}
+
 func TestStreamingWithThinkingAndUsage(t *testing.T) {
 	model := scripted(t, `{"script":1,"model":{"provider":"script","name":"demo"}}
 {"expect":{"role":"user"}}
