@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
@@ -108,6 +109,8 @@ func (s *Server) reason(err error) string {
 		then = "then try again."
 	}
 	switch name = visible.Line(name); {
+	case errors.Is(cause, exec.ErrNotFound) && strings.Contains(name, " "):
+		return fmt.Sprintf("Cannot start: no program named `%s` in PATH. Put its arguments into \"args\"; %s", name, then)
 	case errors.Is(cause, exec.ErrNotFound):
 		return fmt.Sprintf("Cannot start: no program named `%s` in PATH. Install it, or fix the name; %s", name, then)
 	case errors.Is(cause, fs.ErrNotExist):

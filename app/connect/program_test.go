@@ -151,6 +151,7 @@ func TestMissingProgram(t *testing.T) {
 	for command, want := range map[string]string{
 		filepath.Join(t.TempDir(), "server"): "does not exist. Fix the path; ",
 		"no-such-program-here":               "Cannot start: no program named `no-such-program-here` in PATH. Install it, or fix the name; ",
+		"no-such-program --stdio":            "Cannot start: no program named `no-such-program --stdio` in PATH. Put its arguments into \"args\"; ",
 	} {
 		for then, set := range map[string]func(*Options){
 			"then try again.":              func(o *Options) { o.Once = true },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"sync"
@@ -70,6 +71,9 @@ func Tap(ctx context.Context, o TapOptions) (Exit, error) {
 	t := &tapped{o: o, notes: newTapQueue(o.Wire, o.MaxBytes)}
 	defer t.notes.close()
 	if err := t.start(); err != nil {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			err = path.Err // the path is said already
+		}
 		return Exit{}, fmt.Errorf("cannot start %s: %w", o.Command[0], err)
 	}
 	return t.run(ctx)

@@ -278,9 +278,10 @@ are recorded in FILE, and printed to standard error with --trace.`,
 			if err := p.tapEnvironment(args); err != nil {
 				return err
 			}
+			var f *os.File
 			if file != "" {
-				f, err := os.OpenFile(free(file), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-				if err != nil {
+				var err error
+				if f, err = os.OpenFile(free(file), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600); err != nil {
 					p.note("tenon tap: cannot record: %v", err) // the traffic matters more
 				} else {
 					defer f.Close()
@@ -302,6 +303,7 @@ are recorded in FILE, and printed to standard error with --trace.`,
 				p.note("tenon tap: %v", e)
 			}
 			if err != nil {
+				removeEmpty(f)
 				return err
 			}
 			return exitWith(exit.Code)
@@ -310,4 +312,15 @@ are recorded in FILE, and printed to standard error with --trace.`,
 	c.Flags().StringVarP(&file, "output", "o", "", "record the traffic in this `file`; if it exists, a number is added to the name")
 	c.Flags().StringVar(&name, "name", "", "name of the server in the recording")
 	return c
+}
+
+// removeEmpty removes the file of a recording in which nothing is. f may be nil.
+func removeEmpty(f *os.File) {
+	if f == nil {
+		return
+	}
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		f.Close() // Windows removes no open file
+		os.Remove(f.Name())
+	}
 }

@@ -43,16 +43,13 @@ func TestStartFails(t *testing.T) {
 		want string
 	}{
 		{"no path", Command{}, "the command has no path"},
-		{"not found", Command{Path: "tenon-no-such-program"}, `start server "tenon-no-such-program"`},
-		{"not a program", Command{Path: os.DevNull}, "permission denied"},
+		{"not found", Command{Path: "tenon-no-such-program"}, `start server "tenon-no-such-program": no such program in PATH`},
+		{"arguments in the path", Command{Path: "tenon-no-such-program --stdio"}, `"tenon-no-such-program --stdio": no such program in PATH; give its arguments separately`},
 		{"no such directory", Command{Path: os.Args[0], Dir: "no/such/dir"}, "no/such/dir"},
 		{"bad variable", Command{Path: os.Args[0], Env: map[string]string{"A=B": ""}}, `"A=B" is not usable`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if runtime.GOOS == "windows" && tt.name == "not a program" {
-				t.Skip("Windows says it differently")
-			}
 			_, err := tt.cmd.Start()
 			if err == nil {
 				t.Fatal("started")

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -315,4 +317,29 @@ func TestWithoutGuard(t *testing.T) {
 	}
 	gone(t, "the server", parent)
 	gone(t, "the grandchild", grandchild)
+}
+
+// A file that cannot be started is an error that says why, without the words of the
+// system.
+func TestStartFailsInPlainWords(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{"text": "hello\n", "script": "#!/no/such/interpreter\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "script"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"./text":   `start server "./text": it is not executable`,
+		"./script": `start server "./script": the file is there, but not the interpreter that its first line names`,
+		"./none":   `start server "./none": no such file`,
+	} {
+		if _, err := (&Command{Path: path, Dir: dir}).Start(); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: the error has lost its cause", path)
+		}
+	}
 }

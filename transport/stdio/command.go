@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -77,9 +80,49 @@ func (c *Command) name() string {
 func (c *Command) Start() (*Child, error) {
 	child, err := c.start()
 	if err != nil {
-		return nil, fmt.Errorf("start server %q: %w", c.name(), err)
+		return nil, &startError{c.name(), c.Dir, err}
 	}
 	return child, nil
+}
+
+// A startError says in plain words why a program cannot be started: the error of
+// the system names it twice, and a call of the system.
+type startError struct {
+	name string
+	dir  string // where it would run; empty means the working directory
+	err  error
+}
+
+func (e *startError) Unwrap() error { return e.err }
+
+func (e *startError) Error() string {
+	why := e.err.Error()
+	path, unstarted := errors.AsType[*fs.PathError](e.err)
+	switch {
+	case errors.Is(e.err, exec.ErrNotFound) && strings.Contains(e.name, " "):
+		why = "no such program in PATH; give its arguments separately"
+	case errors.Is(e.err, exec.ErrNotFound):
+		why = "no such program in PATH"
+	case !unstarted || path.Op != "fork/exec":
+	case errors.Is(e.err, fs.ErrPermission):
+		why = "it is not executable"
+	case errors.Is(e.err, fs.ErrNotExist):
+		why = "no such file"
+		if e.isThere(path.Path) {
+			why = "the file is there, but not the interpreter that its first line names"
+		}
+	default:
+		why = path.Err.Error()
+	}
+	return fmt.Sprintf("start server %q: %s", e.name, why)
+}
+
+func (e *startError) isThere(path string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(e.dir, path)
+	}
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (c *Command) start() (*Child, error) {
