@@ -110,11 +110,15 @@ func (c Config) complete() (Config, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return c, fmt.Errorf("no root configured, and the working directory is unknown: %w", err)
+		return c, fmt.Errorf("the working directory is unknown (%w); name the directories to serve, such as root=DIR", err)
 	}
 	home, _ := os.UserHomeDir()
 	if dir == filepath.Dir(dir) || dir == home {
-		return c, fmt.Errorf("no root configured, and the working directory is %s; name the directories to allow", dir)
+		what := "your home directory"
+		if dir != home {
+			what = "the root of the file system"
+		}
+		return c, fmt.Errorf("the working directory %s is %s, which is served only if it is named; name the directories to serve, such as root=%s", dir, what, filepath.Join(dir, "project"))
 	}
 	c.Roots = []string{dir}
 	return c, nil
@@ -148,6 +152,9 @@ func (c *Config) set(key string, values []string) (err error) {
 		c.AllowSensitive = values
 	case "ask":
 		c.Ask = Ask(value)
+		if c.Ask != AskBeforeLoss && c.Ask != AskBeforeChange && c.Ask != AskNever {
+			err = fmt.Errorf("ask must be %s, %s or %s, got %q", AskBeforeLoss, AskBeforeChange, AskNever, value)
+		}
 	case "readonly":
 		if c.ReadOnly, err = strconv.ParseBool(value); err != nil {
 			err = fmt.Errorf("readonly must be 1 or 0, got %q", value)

@@ -124,8 +124,8 @@ func TestConfig(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{"file": ""})
 	for name, c := range map[string]Config{
-		"open root":       {Roots: []string{filepath.Join(dir, "missing")}},
-		"not an existing": {Roots: []string{dir, filepath.Join(dir, "file")}},
+		"does not exist":  {Roots: []string{filepath.Join(dir, "missing")}},
+		"not a directory": {Roots: []string{dir, filepath.Join(dir, "file")}},
 		"not be negative": {Roots: []string{dir}, MaxFile: -1},
 		"Ask must be":     {Roots: []string{dir}, Ask: "sometimes"},
 		"unknown name":    {Roots: []string{dir}, AllowSensitive: []string{"x"}},
@@ -147,11 +147,11 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("HOME", dir)
-	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "name the directories to allow") {
+	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "your home directory, which is served only if it is named; name the directories to serve, such as root=") {
 		t.Errorf("the home directory was opened without being named: %v", err)
 	}
 	os.Chdir("/")
-	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "name the directories to allow") {
+	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "the root of the file system, which is served only if it is named") {
 		t.Errorf("everything was opened without being named: %v", err)
 	}
 }
@@ -169,6 +169,7 @@ func TestFromQuery(t *testing.T) {
 		"readonly=maybe":                      `readonly must be 1 or 0, got "maybe"`,
 		"readonly=1&readonly=0":               `readonly is set 2 times`,
 		"hardlinks=x":                         `must be deny or allow`,
+		"ask=maybe":                           `ask must be loss, change or never, got "maybe"`,
 		"maxfile=0":                           `must be a number of at least 1`,
 		"a=1&b=2":                             "\n",
 	} {

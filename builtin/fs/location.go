@@ -76,6 +76,9 @@ func openRoot(name string) (*root, error) {
 	}
 	real, err := filepath.EvalSymlinks(given)
 	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("root %q does not exist: create it, or name another directory", name)
+		}
 		return nil, fmt.Errorf("open root %q: %w", name, err)
 	}
 	if isKernelPath(real) {
@@ -83,7 +86,10 @@ func openRoot(name string) (*root, error) {
 	}
 	dir, err := os.OpenRoot(real)
 	if err != nil {
-		return nil, fmt.Errorf("open root %q: not an existing directory: %w", name, err)
+		if info, e := os.Stat(real); e == nil && !info.IsDir() {
+			return nil, fmt.Errorf("root %q is not a directory: name the one that it is in", name)
+		}
+		return nil, fmt.Errorf("open root %q: %w", name, err)
 	}
 	return &root{given: given, real: real, dir: dir}, nil
 }
