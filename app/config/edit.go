@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,6 +151,9 @@ func change(file string, edit func(root node) ([]byte, error)) error {
 		return text, nil
 	})
 	if err != nil && failed == nil {
+		if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == filepath.Base(file) {
+			err = p.Err // the file is named already
+		}
 		return fmt.Errorf("write %s: %w; the file is unchanged", file, err)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -107,6 +108,8 @@ func loadFile(ctx context.Context, file string, o *Options) (*Description, error
 func readFile(file string, limit int64) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s", file)
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():

@@ -98,6 +98,7 @@ func TestCommands(t *testing.T) {
 		{line: "tap -- false", code: 1},
 		{line: "config", want: []string{"No servers are configured"}},
 		{line: "config fly", code: exitUsage, want: []string{`err:unknown command "config fly"`}},
+		{line: "config add x ./no-such.json", code: exitUsage, want: []string{"err:there is no file ./no-such.json"}},
 		{line: "auth status builtin:calc", code: exitUsage, want: []string{"err:is not an HTTP server"}},
 		{line: "auth status http://127.0.0.1:1/mcp", code: exitConnection, want: []string{"err:cannot reach"}},
 		{line: "tools http://127.0.0.1:1/mcp", code: exitConnection},

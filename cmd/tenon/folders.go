@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/tenon-mcp/tenon/app/store"
 	"github.com/tenon-mcp/tenon/app/workspace"
@@ -40,6 +43,18 @@ func (p *program) hostDir(folder string) (string, error) {
 		p.moveFrom(dir, workspace.Folders{Tokens: filepath.Join(dir, "tokens")})
 	}
 	return filepath.Join(dir, "host"), nil
+}
+
+// folderError adds to the error of a folder that cannot be written how to choose
+// another one. folder is the value of --workspace.
+func folderError(folder string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return err
+	}
+	if folder != "" {
+		return fmt.Errorf("%w; choose a folder that you can write with --workspace", err)
+	}
+	return fmt.Errorf("%w; set TENON_CONFIG_DIR to a folder that you can write", err)
 }
 
 // logins returns the store of logins that all commands share.

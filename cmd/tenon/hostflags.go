@@ -263,7 +263,8 @@ func (p *program) newWorkspace(ctx context.Context, d *hostFlags, model llm.Mode
 	if change != nil {
 		change(&o)
 	}
-	return workspace.Open(o)
+	w, err := workspace.Open(o)
+	return w, folderError("", err)
 }
 
 // workspaceOptions returns the options that the workspaces of all commands share.

@@ -69,7 +69,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 	o.Settings, o.Servers, o.Model, o.Event, o.State = settings, servers, choice.Model, s.Event, s.State
 	o.Host.Folder, o.Host.NoInstructions, o.Host.Views = folder(), v.noInstructions || settings.NoInstructions, true
 	if w, err = workspace.Open(o); err != nil {
-		return err
+		return folderError(v.workspace, err)
 	}
 	defer w.Close()
 	s.Show(w)

@@ -120,7 +120,7 @@ func write(root *os.Root, name string, data []byte, perm fs.FileMode, keep bool,
 	defer done()
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return err
+		return naming(name, err)
 	}
 	_, err = f.Write(data)
 	if err == nil && keep {
@@ -129,7 +129,7 @@ func write(root *os.Root, name string, data []byte, perm fs.FileMode, keep bool,
 	if err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
+	err = naming(name, errors.Join(err, f.Close()))
 	if err == nil {
 		err = place(temp)
 	}
@@ -142,6 +142,15 @@ func write(root *os.Root, name string, data []byte, perm fs.FileMode, keep bool,
 
 // maxUpdate is the maximum size of a file for [Update].
 const maxUpdate = 64 << 20
+
+// naming returns an error about the temporary file as one about the file that it
+// stands for: nobody knows the other name.
+func naming(name string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: "write", Path: name, Err: p.Err}
+	}
+	return err
+}
 
 // Update changes a file that several processes change: it reads the file, calls
 // edit for the new content, and replaces the file, while it holds the [Lock] of
