@@ -98,6 +98,11 @@ func TestSyntaxMistakesHaveAPosition(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "a.yaml:2:") {
 		t.Errorf("%v", err)
 	}
+	for _, text := range []string{"tenon: api/1\n\tname: x\n", "tenon: api/1\napi:\n\tbase: x\n"} {
+		if _, err := Load("a.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "a tab at the beginning of the line; indent with spaces") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 	for _, text := range []string{"", "[]", "a: *x", "a: 0x10", "a: 1\na: 2", "a: !!binary x", strings.Repeat("[", 5000)} {
 		if _, err := Load("a.yaml", []byte(text)); err == nil {
 			t.Errorf("%q was accepted", text)

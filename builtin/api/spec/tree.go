@@ -311,7 +311,12 @@ func syntaxProblem(err error, data []byte) Problem {
 		p.Column, _ = strconv.Atoi(m[2])
 		p.Message = "invalid YAML: " + textclip.Clip(m[3], 200)
 	}
-	if lines := strings.Split(string(data), "\n"); p.Line <= len(lines) && strings.ContainsAny(lines[p.Line-1], "{}[]:#") {
+	lines := strings.Split(string(data), "\n")
+	switch {
+	case p.Line > len(lines):
+	case strings.HasPrefix(strings.TrimLeft(lines[p.Line-1], " "), "\t"):
+		p.Message = "invalid YAML: a tab at the beginning of the line; indent with spaces"
+	case strings.ContainsAny(lines[p.Line-1], "{}[]:#"):
 		p.Message += "; a text with : { } [ ] or # needs quotes"
 	}
 	return p
