@@ -3,11 +3,13 @@ package streamable_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/logtest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -209,4 +211,19 @@ func TestBrokenForwardsOfResponses(t *testing.T) {
 	status, body := a.say("POST", session, answer)
 	wantStatus(t, "the response again: "+body, status, 202)
 	call.until("Ada")
+}
+
+// A cancellation that does not reach all replicas is accepted, as the client can do
+// nothing about it, and logged.
+func TestLostCancellationsAreLogged(t *testing.T) {
+	var log logtest.Buffer
+	f := newFleet(t, 2, func(o *streamable.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	a, b := f.nodes[0], f.nodes[1]
+	session := b.open()
+	b.breakForwards()
+	status, _ := a.say("POST", session, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	wantStatus(t, "a cancellation", status, 202)
+	if text := log.String(); !strings.Contains(text, "not all replicas were told") || !strings.Contains(text, b.replica.ID()) {
+		t.Errorf("the log: %s", text)
+	}
 }
