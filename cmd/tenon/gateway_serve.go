@@ -122,26 +122,30 @@ func (v *gatewayFlags) publicElsewhere() bool {
 // checkReach returns an error if other machines can reach the gateway, at an address
 // or through a proxy, and nothing says who may use it.
 func (v *gatewayFlags) checkReach(at net.Addr) error {
+	shared := "" // where replicas look for keys
+	if v.cluster.url() != "" {
+		shared = ", with --redis and --cluster-secret as here"
+	}
 	switch {
 	case v.guarded() || isLoopback(at) && !v.publicElsewhere():
 		return nil
 	case isLoopback(at):
-		return usagef(`other machines can reach the gateway at %s, so require authorization. Use one of:
-  API keys             tenon gateway keys add NAME, then start the gateway again
+		return usagef(`other machines can reach the gateway at %[1]s, so require authorization. Use one of:
+  API keys             tenon gateway keys add NAME%[2]s, then start the gateway again
   tokens of an issuer  --auth-issuer URL
   one fixed token      a variable of the environment, named with --auth-token
 If the proxy identifies clients itself, it can send the fixed token.
-Without --public-url the gateway serves this machine only.`, v.public)
+Without --public-url the gateway serves this machine only.`, v.public, shared)
 	}
-	return usagef(`other machines can reach %s, so require authorization, or serve this machine only. Use one of:
-  API keys             tenon gateway keys add NAME, then start the gateway again
+	return usagef(`other machines can reach %[1]s, so require authorization, or serve this machine only. Use one of:
+  API keys             tenon gateway keys add NAME%[3]s, then start the gateway again
   tokens of an issuer  --auth-issuer URL
   one fixed token      a variable of the environment, named with --auth-token
   this machine only    --addr 127.0.0.1:%[2]d
 Behind a proxy that ends TLS, use one of the first three and
   --addr 127.0.0.1:%[2]d --public-url https://mcp.example.com/mcp
 with the URL that clients use. If the proxy is on another machine, serve HTTPS to it
-at an address of your network, with --tls-cert and --tls-key.`, v.http, at.(*net.TCPAddr).Port)
+at an address of your network, with --tls-cert and --tls-key.`, v.http, at.(*net.TCPAddr).Port, shared)
 }
 
 // listenOps serves the endpoints for operators at --ops-addr, if there is one, until

@@ -113,9 +113,10 @@ func TestGatewayWithAWrongPlaceInTheCluster(t *testing.T) {
 		" --cluster-addr 127.0.0.1:0 --cluster-advertise :7946":      {`":7946"`, "host:port", "--cluster-advertise"},
 		" --cluster-addr 127.0.0.1:0 --cluster-advertise 10.0.0.1:0": {`"10.0.0.1:0"`, "host:port", "--cluster-advertise"},
 		" --cluster-advertise 10.0.0.1:7946":                         {"--cluster-advertise needs --cluster-addr"},
-		one:                                                          {"not encrypted", "without a secret", "prefix"},
-		" --redis " + r.URL + "?prefix=one:":                         {"encrypted", "--cluster-secret", "TENON_CLUSTER_SECRET"},
-		" --redis " + r.URL + "?prefix=one:" + other:                 {"another cluster secret", "the same", "prefix"},
+		" --public-url https://mcp.example.com/mcp":                  {"tenon gateway keys add NAME, with --redis and --cluster-secret as here, then"},
+		one:                                  {"not encrypted", "without a secret", "prefix"},
+		" --redis " + r.URL + "?prefix=one:": {"encrypted", "--cluster-secret", "TENON_CLUSTER_SECRET"},
+		" --redis " + r.URL + "?prefix=one:" + other: {"another cluster secret", "the same", "prefix"},
 	} {
 		code, _, errs := with(anywhere + flags)
 		if code != exitUsage {
