@@ -149,7 +149,7 @@ func (p *pages) warnUnused() {
 	}
 	for key := range p.overrides.of {
 		if own, ok := strings.CutPrefix(key, p.u.name+"__"); ok && !p.seen[key] && !p.seen[toolname.Join(p.u.name, own, 0)] {
-			p.u.warnOnce("gateway: the configuration names a "+p.l.kind+" that the server does not have", key)
+			p.u.warnOnce("gateway: the configuration names a "+p.l.kind+" that the server does not list, or that is held back", key)
 		}
 	}
 }

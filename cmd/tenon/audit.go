@@ -101,6 +101,8 @@ func (p *program) verifyAudit(args []string) error {
 func (p *program) printAudit(out *show.Printer, file string, r audit.Report, err error) {
 	if err != nil {
 		fmt.Fprintln(p.out, out.Red("broken: ")+visible.Line(err.Error()))
+	} else if r.Lines == 0 {
+		fmt.Fprintf(p.out, "%s is intact, and has no records yet\n", visible.Line(file))
 	} else {
 		fmt.Fprintf(p.out, "%s is intact: %d lines, last hash %s\n", visible.Line(file), r.Lines, r.Hash)
 	}

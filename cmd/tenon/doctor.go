@@ -240,7 +240,11 @@ func (p *program) printSummary(out *show.Printer, r *doctor.Report) {
 		facts = append(facts, "also "+strings.Join(also, ", "))
 	}
 	if n := len(r.Tokens.Tools); n > 0 {
-		facts = append(facts, fmt.Sprintf("%d tools, about %d tokens", n, r.Tokens.Total))
+		tools := "tools"
+		if n == 1 {
+			tools = "tool"
+		}
+		facts = append(facts, fmt.Sprintf("%d %s, about %d tokens", n, tools, r.Tokens.Total))
 	}
 	if r.Slowest != nil {
 		facts = append(facts, fmt.Sprintf("slowest response %.0f ms (%s)", r.Slowest.Duration, visible.Line(r.Slowest.Method)))
