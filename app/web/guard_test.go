@@ -64,6 +64,29 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// Every error of the API is an object with a sentence, also that of an unknown path
+// and of a wrong method.
+func TestErrorsOfTheAPIAreObjects(t *testing.T) {
+	s := newSite(t, nil).enter()
+	for _, c := range []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{"GET", "/api/v1/servers/calc/restart", 405, `{"error":"use POST"}`},
+		{"POST", "/api/v1/state", 405, `{"error":"use GET"}`},
+		{"POST", "/api/v1/nothing", 404, `{"error":"unknown API path: see docs/api.md"}`},
+		{"GET", "/api/v1/nothing", 404, `{"error":"unknown API path: see docs/api.md"}`},
+		{"PUT", "/api/v1/state", 405, `{"error":"use GET"}`},
+		{"DELETE", "/api/v1/servers/calc/restart", 405, `{"error":"use POST"}`},
+	} {
+		header := map[string]string{"Content-Type": "application/json", "Origin": s.http.URL}
+		if r := s.do(request{method: c.method, path: c.path, header: header}); r.status != c.status || strings.TrimSpace(r.body) != c.want {
+			t.Errorf("%s %s: %d %s; want %d %s", c.method, c.path, r.status, r.body, c.status, c.want)
+		}
+	}
+}
+
 // A program exchanges the token for a bearer token and needs neither a cookie nor
 // an Origin; the token of the page does not work again.
 func TestBearer(t *testing.T) {

@@ -270,19 +270,24 @@ func (s *Server) routes(doc func() *document) *http.ServeMux {
 	m.HandleFunc("POST /api/v1/login", s.guard.login)
 	m.HandleFunc("GET /api/v1/events", s.stream)
 	m.HandleFunc("GET /api/v1/wire/save", s.save)
-	m.HandleFunc("GET /api/", s.notFound)
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		m.HandleFunc(method+" /api/", s.notFound)
+	}
 	m.Handle("GET /", static(doc))
 	return m
 }
 
-// notFound answers a GET of an unknown path, or of one that needs a POST.
+// notFound answers a request for an unknown path of the API, or with a method that
+// the path does not have.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	post := r.Clone(r.Context())
-	post.Method = http.MethodPost
-	if _, pattern := s.mux.Handler(post); pattern != "" {
-		w.Header().Set("Allow", http.MethodPost)
-		refuse(w, http.StatusMethodNotAllowed, errors.New("use POST"))
-		return
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := s.mux.Handler(other); pattern != "" && pattern != method+" /api/" {
+			w.Header().Set("Allow", method)
+			refuse(w, http.StatusMethodNotAllowed, errors.New("use "+method))
+			return
+		}
 	}
 	refuse(w, http.StatusNotFound, errors.New("unknown API path: see docs/api.md"))
 }

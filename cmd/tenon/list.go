@@ -131,7 +131,8 @@ func find[T any](all []*T, name string, nameOf func(*T) string, what string) (*T
 	return nil, usagef("no %s %q%s", what, name, suggest(name, names))
 }
 
-// suggest returns the end of an error: the most similar of the valid names.
+// suggest returns the end of an error: the most similar of the valid names, or all
+// if they are few.
 func suggest(name string, all []string) string {
 	best, least := "", len(name)/2+1
 	for _, one := range all {
@@ -151,7 +152,7 @@ func suggest(name string, all []string) string {
 	case len(all) <= 12:
 		return ": there are " + strings.Join(all, ", ")
 	}
-	return fmt.Sprintf(" among its %d", len(all))
+	return ""
 }
 
 // commandNames lists the commands below one, for suggestions.

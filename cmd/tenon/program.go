@@ -175,7 +175,7 @@ SERVER is a name from the configuration, a URL, a builtin server such as
 		return p.checkFlags(cmd)
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w; run \"tenon help%s\"", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
+		return usagef("%s; run \"tenon help%s\"", flagError(err), strings.TrimPrefix(c.CommandPath(), "tenon"))
 	})
 	p.flagsOf(root.PersistentFlags())
 
@@ -189,6 +189,33 @@ SERVER is a name from the configuration, a URL, a builtin server such as
 	root.SetHelpCommandGroupID("set")
 	p.add(root, first)
 	return root
+}
+
+// flagError returns the text of an error about a flag, without the words of Go's
+// parsers.
+func flagError(err error) string {
+	text := err.Error()
+	before, cause, found := strings.Cut(text, " flag: ")
+	switch {
+	case !found:
+		return text
+	case strings.HasPrefix(cause, "strconv.ParseBool"):
+		return before + " flag: use true or false"
+	case strings.HasPrefix(cause, "strconv.Parse"):
+		return before + " flag: use a number"
+	case strings.HasPrefix(cause, "time: "):
+		return before + " flag: use a time such as 30s or 2m"
+	}
+	return text
+}
+
+// revisions lists the revisions for errors.
+func revisions() string {
+	var all []string
+	for _, r := range mcp.Revisions() {
+		all = append(all, string(r))
+	}
+	return strings.Join(all, ", ")
 }
 
 // noArgs rejects arguments of commands that take only flags, and unknown commands
@@ -251,7 +278,7 @@ func (p *program) checkFlags(cmd *cobra.Command) error {
 		return usagef("--answer and --decline do not work with %s", cmd.CommandPath())
 	}
 	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
-		return usagef("unknown revision %q: use one of %v", r, mcp.Revisions())
+		return usagef("unknown revision %q: use one of %s", r, revisions())
 	}
 	if p.timeout < 0 {
 		return usagef("--timeout must not be negative")
