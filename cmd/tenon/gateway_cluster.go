@@ -118,7 +118,7 @@ func (v *clusterFlags) open(ctx context.Context, log *slog.Logger) (*redis.Store
 // It is one of usage if another command line would help.
 func explainRedis(url string, err error) error {
 	if !errors.Is(err, cluster.ErrUnavailable) {
-		return usageError{fmt.Errorf("--redis: %w", err)}
+		return usageError{fmt.Errorf("--redis or %s: %w", redisEnv, err)}
 	}
 	at, cause := redisPlace(url), err.Error()
 	if _, after, ok := strings.Cut(cause, cluster.ErrUnavailable.Error()+": "); ok {

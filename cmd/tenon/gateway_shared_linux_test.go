@@ -59,7 +59,7 @@ func TestGatewayWithAWrongRedis(t *testing.T) {
 	}{
 		{"--redis redis://:wrong@" + r.Addr, exitUsage, []string{r.Addr, "does not accept the user or the password", "TENON_REDIS"}},
 		{"--redis redis://" + r.Addr, exitUsage, []string{"needs a password"}},
-		{"--redis redis://", exitUsage, []string{"redis://HOST:PORT/DATABASE", "USER:PASSWORD@"}},
+		{"--redis redis://", exitUsage, []string{"TENON_REDIS", "redis://HOST:PORT/DATABASE", "USER:PASSWORD@"}},
 		{"--redis redis://" + r.Addr + ":x", exitUsage, []string{"redis://HOST:PORT/DATABASE", "percent-encoded"}},
 		{"--redis=", exitUsage, []string{"--redis", "is empty", "off"}},
 		{"--redis " + r.URL + " --cluster-secret=", exitUsage, []string{"--cluster-secret", "is empty"}},
