@@ -45,15 +45,21 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 	p.in = readLines(o.In, o.Out, !p.typed)
 	defer p.in.close()
 	p.greet()
+	var last time.Time // an interrupt of the prompt
 	for !p.left {
 		p.show()
 		text, err := p.next(ctx)
 		switch {
+		case errors.Is(err, errInterrupted) && p.typed && time.Since(last) > doublePress:
+			last = time.Now()
+			p.say(quitHint)
+			continue
 		case errors.Is(err, errInterrupted) || errors.Is(err, io.EOF) || ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return err
 		}
+		last = time.Time{}
 		if err := p.line(text); err != nil {
 			p.say("! " + err.Error())
 		}

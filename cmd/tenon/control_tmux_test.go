@@ -190,7 +190,14 @@ func TestPlainQueuesAndStops(t *testing.T) {
 	if body := string(provider.Last()); !strings.Contains(body, `"three\n\nfour"`) {
 		t.Errorf("the model gets %s", body)
 	}
-	v.keys("C-d")
+	v.types("half a line")
+	v.keys("C-c") // drops the line, and does not leave
+	v.until("half a line^C\nCtrl-C again quits\n>")
+	v.sends("five")
+	v.until("> five", "Answer 5.\n>")
+	v.keys("C-c")
+	v.until("> ^C\nCtrl-C again quits\n>")
+	v.keys("C-c")
 	v.until("left with 0")
 }
 
