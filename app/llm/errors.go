@@ -78,7 +78,10 @@ func (e *Error) advice() string {
 	case ErrContextLength:
 		return "Shorten the conversation, or choose a model with a larger context"
 	case ErrBadRequest:
-		if e.Status == 404 {
+		switch e.Status {
+		case 200: // a page of another service
+			return "Check the base URL"
+		case 404:
 			return "Check the name of the model and the base URL"
 		}
 	case ErrNetwork:

@@ -59,7 +59,7 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.header == nil {
 		a.header = http.Header{}
 	}
-	if a.status == 200 {
+	if a.status == 200 && a.header.Get("Content-Type") == "" {
 		a.header.Set("Content-Type", "text/event-stream")
 	}
 	body := io.Reader(strings.NewReader(a.body))
@@ -118,6 +118,7 @@ func TestRetry(t *testing.T) {
 		{"never again", []answer{{status: 400}}, "error bad_request", nil},
 		{"no credit", []answer{{status: 429, body: `{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}`}}, "error quota", nil},
 		{"told not to", []answer{{status: 500, header: http.Header{"X-Should-Retry": {"false"}}}}, "error server", nil},
+		{"a page of another service", []answer{{status: 200, header: http.Header{"Content-Type": {"text/html"}}, body: "<html>Log in</html>"}}, "error bad_request", nil},
 		{"redirect", []answer{{status: 307, header: http.Header{"Location": {"https://elsewhere.test/"}}}}, "error bad_request", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -178,7 +178,7 @@ func (a *attempt) read(res *http.Response, body io.Reader) error {
 	}
 	if kind != "text/event-stream" && kind != "" && kind != "text/plain" {
 		text, _ := io.ReadAll(io.LimitReader(body, 512))
-		return &llm.Error{Kind: llm.ErrServer, Status: res.StatusCode, Message: fmt.Sprintf("expected a stream of events, got %s: %s. Is the base URL right?", kind, plain(text))}
+		return &llm.Error{Kind: llm.ErrBadRequest, Status: res.StatusCode, Message: fmt.Sprintf("the answer is %s instead of a stream of events: %s", kind, plain(text))}
 	}
 	in := sse.NewReader(body, 16<<20)
 	for {
