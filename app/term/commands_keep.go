@@ -147,7 +147,10 @@ func runEffort(_ context.Context, t *talk, words []string, _ *show.Printer) (out
 		info = m.Info()
 	}
 	takes := "it is not known whether " + line(info.String()) + " thinks"
-	if len(info.Efforts) > 0 {
+	switch {
+	case !t.hasModel():
+		takes = "no model is connected"
+	case len(info.Efforts) > 0:
 		takes = line(info.String()) + " takes " + line(strings.Join(info.Efforts, ", "))
 	}
 	if len(words) == 0 {

@@ -398,6 +398,6 @@ var keysHelp = [][2]string{
 	{"Ctrl-V", "attach the image in the clipboard"},
 	{"Shift-Tab", "browse the cards: Up and Down select, Enter expands or collapses"},
 	{"F2, F3", "servers, wire"},
-	{"Ctrl-C", "leave the question; stop the running turn; twice quits"},
+	{"Ctrl-C", "leave the question; stop the running turn; clear the line; twice quits"},
 	{"Esc", "close a pane; stop the running step and keep the answer so far; twice clears the line"},
 }

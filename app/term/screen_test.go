@@ -456,7 +456,7 @@ func TestModelsThatCannotBeUsed(t *testing.T) {
 	d.shows("openai cannot be used: no API key; set OPENAI_API_KEY")
 	d.types("/effort high")
 	d.press("enter")
-	d.shows("Effort: high; it is not known whether")
+	d.shows("Effort: high; no model is connected")
 	if got := d.w.Host.Effort(); got != "high" {
 		t.Errorf("the effort is %s", got)
 	}
@@ -497,6 +497,7 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 		"/prompt calc:nothing": "has no prompt",
 		"/restart":             "usage: /restart server",
 		"/save":                "the conversation is empty",
+		"/effort":              "Effort: auto; no model is connected",
 		"/undo 3":              `unexpected argument "3"; write /undo alone`,
 		"/quit it, or not":     `unexpected argument "it,"; write /quit alone`,
 	} {
