@@ -94,7 +94,7 @@ type tokenWatcher struct {
 
 func (t tokenWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
-		t.s.opts.Secrets.Add(t.s.entry.Name+"\x00"+t.s.opts.Account, token)
+		t.s.opts.Secrets.AddToken(t.s.entry.Name+"\x00"+t.s.opts.Account, token)
 	}
 	return t.next.RoundTrip(r)
 }

@@ -190,7 +190,7 @@ func (e *engine) load(data []byte) (*service, error) {
 	v.client.Credential, err = credential.New(auth, credential.Options{
 		Resolver: c.Resolver, Client: v.client.HTTP(), Base: v.base.String(), Service: v.title, Name: v.file.Name, Tokens: c.Tokens, CallerTokens: c.CallerTokens, Hide: e.hidden,
 		Learned: func(account, secret string) {
-			e.secrets.Add(c.Name+" "+account, secret)
+			e.secrets.AddToken(c.Name+" "+account, secret)
 			if told != nil {
 				told(secret)
 			}

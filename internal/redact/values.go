@@ -17,10 +17,11 @@ const (
 	// minEncoded is the minimum length of a value that is hidden in base64.
 	minEncoded = 8
 
-	// maxOwned is the number of values of one owner that [Values.Add] keeps: tokens
-	// are renewed, and old ones are useless. maxLearned is the number of those of
-	// all owners.
+	// maxOwned is the number of values of one owner that [Values.Add] keeps, and
+	// maxTokens that of [Values.AddToken]. maxLearned is the number of those of all
+	// owners.
 	maxOwned   = 64
+	maxTokens  = 16
 	maxLearned = 20_000
 )
 
@@ -74,10 +75,15 @@ func (v *Values) Set(owner string, secrets []string) {
 	}
 }
 
-// Add adds a secret of an owner, such as the token of a user at a server. It keeps
-// the newest 64 of each owner, and the 20,000 of all owners that were added last;
-// adding one again counts.
-func (v *Values) Add(owner, secret string) {
+// Add adds a secret of an owner, such as a server. It keeps the newest 64 of each
+// owner, and the 20,000 of all owners that were added last; adding one again counts.
+func (v *Values) Add(owner, secret string) { v.add(owner, secret, maxOwned) }
+
+// AddToken is [Values.Add] for a token that is renewed again and again, such as that
+// of a user at a server: it keeps the newest 16, since older ones are useless.
+func (v *Values) AddToken(owner, secret string) { v.add(owner, secret, maxTokens) }
+
+func (v *Values) add(owner, secret string, most int) {
 	if !findable(secret) {
 		return
 	}
@@ -100,7 +106,7 @@ func (v *Values) Add(owner, secret string) {
 	l.recent, l.owned = v.recent.PushFront(l), own.PushFront(l)
 	v.learned[[2]string{owner, secret}] = l
 	v.use(secret, 1)
-	if own.Len() > maxOwned {
+	if own.Len() > most {
 		v.forget(own.Back().Value.(*learned))
 	}
 	if v.recent.Len() > maxLearned {

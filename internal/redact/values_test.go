@@ -52,11 +52,15 @@ func TestLearnedValuesAreBounded(t *testing.T) {
 	v := New()
 	secret := func(i int) string { return fmt.Sprintf("token-%06d", i) }
 	v.Add("ada", "token-of-ada")
-	for i := range 3 * maxOwned {
-		v.Add("eve", secret(i))
-	}
-	if got := v.Known("token-of-ada " + secret(0) + " " + secret(3*maxOwned-1)); got != Mark+" "+secret(0)+" "+Mark {
-		t.Error(got)
+	for most, add := range map[int]func(owner, secret string){maxOwned: v.Add, maxTokens: v.AddToken} {
+		owner := fmt.Sprint("eve", most)
+		for i := range 3 * most {
+			add(owner, secret(most*1000+i))
+		}
+		first, last := secret(most*1000+2*most), secret(most*1000+3*most-1)
+		if got := v.Known("token-of-ada " + secret(most*1000+2*most-1) + " " + first + " " + last); got != Mark+" "+secret(most*1000+2*most-1)+" "+Mark+" "+Mark {
+			t.Error(got)
+		}
 	}
 	for i := range maxLearned + 10 {
 		v.Add(fmt.Sprint(i), secret(1000+i))

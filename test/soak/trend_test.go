@@ -55,7 +55,7 @@ const blocks = 24
 
 // warmUp is the part of a run after which samples count. Clients call four times as
 // often before, so that caches, pools and the heap fill: also what a gateway keeps
-// for clients that resume, up to 10 MiB, and the last 64 tokens of each user, which
+// for clients that resume, up to 10 MiB, and the last 16 tokens of each user, which
 // it hides.
 const warmUp = 1. / 3
 
