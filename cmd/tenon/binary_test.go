@@ -12,7 +12,7 @@ import (
 )
 
 // hangs is a guard against commands that never end; no test asserts on it.
-const hangs = 30 * time.Second
+const hangs = 2 * time.Minute
 
 // binary is the real program as a process of its own, which a person would
 // start. It gets a configuration folder of its own.
