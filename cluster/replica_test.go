@@ -19,6 +19,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/cluster"
 	"github.com/tenon-mcp/tenon/internal/credheader"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 func join(t testing.TB, s cluster.Store, o *cluster.Options) *cluster.Replica {
@@ -296,12 +297,7 @@ func TestStoppedReplicasAreGoneAtOnce(t *testing.T) {
 		t.Errorf("replica that left: %v", err)
 	}
 	// One whose lease is live, but whose process is not.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := l.Addr().String()
-	l.Close()
+	dead := freeport.ForTest(t)
 	register := func(id, addr string) {
 		data := fmt.Sprintf(`{"id":%q,"addr":%q}`, id, addr)
 		if err := store.Register(t.Context(), "replicas", id, []byte(data), time.Minute); err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -54,7 +54,7 @@ func (e *endpoint) up() {
 	eventually(e.t, "the address is free", func() bool {
 		addr := e.addr
 		if addr == "" {
-			addr = fmt.Sprint("127.0.0.1:", 30_000+rand.IntN(2_500))
+			addr = freeport.ForTest(e.t)
 		}
 		l, err := net.Listen("tcp", addr)
 		if err == nil {

@@ -142,15 +142,6 @@ func (k *conn) exchange(request []byte) (header string, body []byte, err error) 
 	return head.String(), body, err
 }
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 func reachable(addr string) error {
 	for range 200 {
 		if c, err := net.Dial("tcp", addr); err == nil {

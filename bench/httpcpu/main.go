@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 // servers are the roles that this program can play.
@@ -85,7 +87,7 @@ func once(s *subject, connections int, length time.Duration) (cpu, rate float64,
 	if err != nil {
 		return 0, 0, err
 	}
-	addr, err := freePort()
+	addr, err := freeport.Addr()
 	if err != nil {
 		return 0, 0, err
 	}

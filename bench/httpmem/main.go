@@ -22,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -99,12 +100,10 @@ func with(role string, f func(addr string, state func() (rss, goroutines int)) e
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := freeport.Addr()
 	if err != nil {
 		return err
 	}
-	addr := l.Addr().String()
-	l.Close()
 	cmd := exec.Command(self, "-serve", role, "-addr", addr)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

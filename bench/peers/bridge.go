@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 // bridgeArgs returns the arguments with which a program serves a program that speaks
@@ -36,7 +38,7 @@ func bridge(p *peer, o *options) (sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	addr, err := freePort()
+	addr, err := freeport.Addr()
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/bench/internal/side"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 // A process is a running server.
@@ -36,7 +37,7 @@ func start(p *peer, serve bool, args ...string) (*process, error) {
 	}
 	r := &process{dir: dir}
 	if serve {
-		if r.addr, err = freePort(); err != nil {
+		if r.addr, err = freeport.Addr(); err != nil {
 			return nil, err
 		}
 		args = append(args, "-http", r.addr)
@@ -95,7 +96,7 @@ func startGateway(p *peer, before *process, env ...string) (*process, error) {
 		return nil, err
 	}
 	r := &process{dir: dir}
-	if r.addr, err = freePort(); err != nil {
+	if r.addr, err = freeport.Addr(); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "tenon.json"), fmt.Appendf(nil, gatewayConfig, before.addr), 0o600); err != nil {
@@ -154,15 +155,6 @@ func (r *process) settled() (rss float64, goroutines int, err error) {
 		time.Sleep(150 * time.Millisecond)
 	}
 	return status(r.cmd.Process.Pid, "VmRSS"), goroutines, nil
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 func reach(network, addr string) (net.Conn, error) {

@@ -3,7 +3,6 @@
 package sql_test
 
 import (
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 // absent skips a test whose program is not installed, or fails it where
@@ -124,23 +125,11 @@ func (h *host) start(t *testing.T, address, signal, name string, args ...string)
 	return s
 }
 
-// freePort is a port that nobody listens on right now. It is none of those that
-// the system gives to whoever asks for any: while a database is set up, and
-// while it is down, another test would get it.
+// freePort is a port for a database, which is set up first and is down at times.
 func freePort(t *testing.T) string {
 	t.Helper()
-	var failed error
-	for range 100 {
-		port := strconv.Itoa(15_000 + rand.IntN(15_000))
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			l.Close()
-			return port
-		}
-		failed = err
-	}
-	t.Fatal(failed)
-	return ""
+	_, port, _ := net.SplitHostPort(freeport.ForTest(t))
+	return port
 }
 
 // waitFor polls for something that another process does.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -154,12 +154,7 @@ func TestGatewayStatus(t *testing.T) {
 	if _, body := get(t, at+"/readyz", "evil.example"); strings.Contains(body, "dead") {
 		t.Errorf("readiness for another host: %s", body)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free := l.Addr().String()
-	l.Close()
+	free := freeport.ForTest(t)
 	if code, _, errs := tenon(t, "gateway", "status", "http://"+free); code != exitConnection || !strings.Contains(errs, "no gateway answers at "+free) {
 		t.Errorf("without a gateway: %d %s", code, errs)
 	}

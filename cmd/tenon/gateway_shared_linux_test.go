@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/redistest"
 )
 
@@ -42,11 +42,7 @@ func TestGatewayWithAWrongRedis(t *testing.T) {
 	hung := redistest.Start(t, nil)
 	hung.Pause()
 	t.Cleanup(hung.Resume)
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
+	gone := freeport.ForTest(t)
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte("0123456789abcdef0123"), 0o640); err != nil {
 		t.Fatal(err)
@@ -65,7 +61,7 @@ func TestGatewayWithAWrongRedis(t *testing.T) {
 		{"--redis " + r.URL + " --cluster-secret=", exitUsage, []string{"--cluster-secret", "is empty"}},
 		{"--redis " + r.URL + "?master=m", exitUsage, []string{"sentinel_password"}},
 		{"--redis " + r.URL + "/9999", exitUsage, []string{"number of a database"}},
-		{"--redis redis://" + gone.Addr().String(), exitConnection, []string{"connection refused", "Start it"}},
+		{"--redis redis://" + gone, exitConnection, []string{"connection refused", "Start it"}},
 		{"--redis " + hung.URL, exitConnection, []string{hung.Addr, "no answer from Redis", "redis-cli ping"}},
 		{"--redis " + r.URL + " --cluster-secret file:" + secret, exitUsage, []string{"accessible to other users (mode 0640)", "chmod 600"}},
 	} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/ptytest"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -167,18 +167,14 @@ func TestLoginOpensAfterAYes(t *testing.T) {
 // reached, and auth logout says when there was no login.
 func TestAuthStatusAndLogout(t *testing.T) {
 	address, dir := guarded(t), t.TempDir()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	silent.Close()
+	silent := freeport.ForTest(t)
 	for _, c := range []struct {
 		words []string
 		code  int
 		says  string
 	}{
 		{[]string{"auth", "status", address}, exitTool, "wants you to log in"},
-		{[]string{"auth", "status", "http://" + silent.Addr().String() + "/mcp"}, exitConnection, "refused"},
+		{[]string{"auth", "status", "http://" + silent + "/mcp"}, exitConnection, "refused"},
 		{[]string{"auth", "logout", address}, exitOK, "You are not logged in to"},
 	} {
 		var out bytes.Buffer

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/ptytest"
 	"github.com/tenon-mcp/tenon/internal/redistest"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -81,7 +82,7 @@ func TestWaitAsksAndCanStop(t *testing.T) {
 func TestServeKeepsTasks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tasks.db")
 	k := newTasker(t)
-	url, server := serveTasks(t, "127.0.0.1:0", file)
+	url, server := serveTasks(t, freeport.ForTest(t), file)
 	done := strings.TrimSpace(k.words(exitOK, "call "+url+" slow_report topic=tea seconds=0 --detach"))
 	k.words(exitOK, "tasks wait "+url+" "+done, "Report on tea")
 	running := strings.TrimSpace(k.words(exitOK, "call "+url+" slow_report topic=coffee seconds=3600 --detach"))

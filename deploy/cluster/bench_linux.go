@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -129,7 +130,7 @@ func (s *setup) startProxy(to string) (p *process, addr string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if addr, err = freeAddr(); err != nil {
+	if addr, err = freeport.Addr(); err != nil {
 		return nil, "", err
 	}
 	if p, err = s.run(nil, self, "-proxy", addr, "-to", to); err != nil {

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"text/template"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 // The configuration of the set-up.
@@ -196,17 +198,8 @@ func (t *tail) String() string {
 	return string(t.buf)
 }
 
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 func (s *setup) startRedis() error {
-	addr, err := freeAddr()
+	addr, err := freeport.Addr()
 	if err != nil {
 		return err
 	}
@@ -242,7 +235,7 @@ func (s *setup) redisInfo(section, name string) (int64, error) {
 
 // addReplica starts a gateway; with Redis, it is a replica of the cluster.
 func (s *setup) addReplica(redis bool) (*replica, error) {
-	addr, err := freeAddr()
+	addr, err := freeport.Addr()
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +297,7 @@ func (r *replica) kill() {
 
 // startNginx starts the load balancer over all replicas.
 func (s *setup) startNginx() error {
-	listen, err := freeAddr()
+	listen, err := freeport.Addr()
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
@@ -130,7 +131,7 @@ func (s *Server) launch() {
 	}
 	t.Cleanup(s.Kill)
 	for try := 0; ; try++ { // another process may take the port
-		s.Addr, s.bus = freeAddr(t), ""
+		s.Addr, s.bus = freeport.ForTest(t), ""
 		err := s.start()
 		if err == nil {
 			break
@@ -156,15 +157,6 @@ func (s *Server) WithUser(user, password string) string {
 
 func (s *Server) file(name string) string { return filepath.Join(s.Dir, name) }
 
-func freeAddr(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // start starts the process and waits until it accepts connections.
 func (s *Server) start() error {
 	_, port, _ := net.SplitHostPort(s.Addr)
@@ -180,7 +172,7 @@ func (s *Server) start() error {
 	}
 	if s.o.Cluster {
 		if s.bus == "" {
-			_, s.bus, _ = net.SplitHostPort(freeAddr(s.t))
+			_, s.bus, _ = net.SplitHostPort(freeport.ForTest(s.t))
 		}
 		lines = append(lines, "cluster-enabled yes", "cluster-port "+s.bus, "masterauth \""+Password+"\"")
 	}

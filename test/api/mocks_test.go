@@ -6,19 +6,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/orders"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
@@ -48,22 +47,8 @@ func module(t *testing.T, path string) string {
 	return full
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	// Below those that the system gives to others while the mock starts.
-	for range 1000 {
-		port := 12000 + rand.IntN(20000)
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
-}
-
-// process starts a mock and waits until its port answers. It ends with the test.
-func process(t *testing.T, port int, path string, args ...string) string {
+// process starts a mock and waits until its address answers. It ends with the test.
+func process(t *testing.T, addr, path string, args ...string) string {
 	t.Helper()
 	var said lines
 	ctx, cancel := context.WithCancel(context.Background())
@@ -75,12 +60,11 @@ func process(t *testing.T, port int, path string, args ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cancel(); cmd.Wait() })
-	at := "127.0.0.1:" + strconv.Itoa(port)
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		c, err := net.Dial("tcp", at)
+		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			c.Close()
-			return "http://" + at
+			return "http://" + addr
 		}
 		if time.Now().After(end) {
 			t.Fatalf("%s does not listen: %v\n%s", path, err, said.String())
@@ -111,8 +95,9 @@ const githubToken = "test_token_admin"
 // emulate starts the emulator of a service.
 func emulate(t *testing.T, service string) string {
 	t.Helper()
-	port := freePort(t)
-	return process(t, port, module(t, "emulate/dist/index.js"), "start", "-p", strconv.Itoa(port), "-s", service)
+	addr := freeport.ForTest(t)
+	_, port, _ := net.SplitHostPort(addr)
+	return process(t, addr, module(t, "emulate/dist/index.js"), "start", "-p", port, "-s", service)
 }
 
 // post sends JSON and returns the decoded response. It fails the test if the

@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	builtin "github.com/tenon-mcp/tenon/builtin/api"
 	"github.com/tenon-mcp/tenon/builtin/api/draft"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
@@ -153,12 +154,13 @@ func TestDraftWithPrism(t *testing.T) {
 func prism(t *testing.T, description []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "description.json")
-	port := freePort(t)
-	description = bytes.ReplaceAll(description, []byte("https://api.github.com"), []byte("http://127.0.0.1:"+strconv.Itoa(port))) // the links of examples
+	addr := freeport.ForTest(t)
+	_, port, _ := net.SplitHostPort(addr)
+	description = bytes.ReplaceAll(description, []byte("https://api.github.com"), []byte("http://"+addr)) // the links of examples
 	if err := os.WriteFile(file, description, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return process(t, port, module(t, "@stoplight/prism-cli/dist/index.js"), "mock", "-p", strconv.Itoa(port), "-h", "127.0.0.1", file)
+	return process(t, addr, module(t, "@stoplight/prism-cli/dist/index.js"), "mock", "-p", port, "-h", "127.0.0.1", file)
 }
 
 // slice returns a description with some paths and what they refer to: Prism needs

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/redistest"
 )
 
@@ -47,8 +48,8 @@ func TestDocumentedCommands(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tenon.json"), []byte(`{"mcpServers": {"calc": {"builtin": "calc"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	addr, ops := freeAddr(t), freeAddr(t)
-	here := strings.NewReplacer("10.0.0.11:7070", addr, "10.0.0.11:7946", freeAddr(t), "127.0.0.1:9090", ops,
+	addr, ops := freeport.ForTest(t), freeport.ForTest(t)
+	here := strings.NewReplacer("10.0.0.11:7070", addr, "10.0.0.11:7946", freeport.ForTest(t), "127.0.0.1:9090", ops,
 		"redis://10.0.0.5:6379/0", "'"+redis.URL+"/0'", "/etc/tenon", dir)
 	run := func(ctx context.Context, script string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, "sh", "-e", "-c", here.Replace(script))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/redistest"
 )
 
@@ -167,7 +168,7 @@ func TestKubernetesPodRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tenon.json"), []byte(strings.Replace(config, "http://notes:8080/mcp", shop.url, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	addrs := map[string]string{"7070": freeAddr(t), "9090": freeAddr(t), "7946": freeAddr(t)}
+	addrs := map[string]string{"7070": freeport.ForTest(t), "9090": freeport.ForTest(t), "7946": freeport.ForTest(t)}
 	c := all["Deployment tenon-gateway"].Spec.Template.Spec.Containers[0]
 	secret := all["Secret tenon-gateway"].StringData
 	replace := []string{"$(POD_IP)", "127.0.0.1", "0.0.0.0", "127.0.0.1"}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/freeport"
 )
 
 // modernList is a request of 2026-07-28, which needs no session.
@@ -68,7 +70,7 @@ func TestSharedKeys(t *testing.T) {
 	ada := keys("add", "ada")
 	w.replicas[0].kill()
 	for range 2 {
-		w.replicas = append(w.replicas, &replica{w: w, name: "another replica", addr: freeAddr(t), dir: w.replicas[0].dir, args: w.replicas[0].args})
+		w.replicas = append(w.replicas, &replica{w: w, name: "another replica", addr: freeport.ForTest(t), dir: w.replicas[0].dir, args: w.replicas[0].args})
 	}
 	for _, r := range w.replicas {
 		r.start()

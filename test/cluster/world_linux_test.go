@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/internal/redistest"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -90,7 +91,7 @@ func startEach(t testing.TB, n int, servers, settings string, change func(i int,
 	needtest.Program(t, "nginx")
 	w := &world{t: t, redis: redistest.Start(t, &redistest.Options{Keep: true}), dir: t.TempDir()}
 	for i := range n {
-		r := &replica{w: w, name: fmt.Sprint("replica ", i), addr: freeAddr(t), dir: t.TempDir()}
+		r := &replica{w: w, name: fmt.Sprint("replica ", i), addr: freeport.ForTest(t), dir: t.TempDir()}
 		if err := os.WriteFile(filepath.Join(r.dir, "tenon.json"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -107,15 +108,6 @@ func startEach(t testing.TB, n int, servers, settings string, change func(i int,
 	}
 	w.startNginx()
 	return w
-}
-
-func freeAddr(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // start starts the process and waits until it is ready.
@@ -227,7 +219,7 @@ func (w *world) startNginx() {
 	for _, r := range w.replicas {
 		fmt.Fprintf(&servers, "\t\tserver %s max_fails=0;\n", r.addr)
 	}
-	addr := freeAddr(t)
+	addr := freeport.ForTest(t)
 	conf := filepath.Join(w.dir, "nginx.conf")
 	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConfig, w.dir, addr, servers.String()), 0o600); err != nil {
 		t.Fatal(err)

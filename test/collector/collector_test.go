@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"testing"
 
 	"go.opentelemetry.io/collector/component"
@@ -20,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/tenon-mcp/tenon/app/telemetry"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -27,12 +27,7 @@ import (
 // gets.
 func receive(t *testing.T) (url string, spans *consumertest.TracesSink, metrics *consumertest.MetricsSink) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	l.Close()
+	at := freeport.ForTest(t)
 	factory := otlpreceiver.NewFactory()
 	config := factory.CreateDefaultConfig().(*otlpreceiver.Config)
 	config.Protocols.GRPC = configoptional.None[configgrpc.ServerConfig]()

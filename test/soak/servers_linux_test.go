@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/store/taskstore"
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/tasktest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
@@ -140,7 +141,7 @@ func environment(vars []string) map[string]string {
 
 // gateway returns the process of a gateway, and writes its configuration.
 func (r *run) gateway(name string) *process {
-	addr, ops, dir := freeAddr(r.t), freeAddr(r.t), filepath.Join(r.dir, name)
+	addr, ops, dir := freeport.ForTest(r.t), freeport.ForTest(r.t), filepath.Join(r.dir, name)
 	r.configure(dir, name, false)
 	return &process{
 		name: name,

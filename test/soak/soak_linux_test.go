@@ -26,6 +26,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/internal/linktest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -212,7 +213,7 @@ func (r *run) startAll() {
 		r.t.Fatal(err)
 	}
 	for _, name := range []string{"modern", "legacy", "frail"} {
-		addr := freeAddr(r.t)
+		addr := freeport.ForTest(r.t)
 		r.links[name] = linktest.New(r.t, addr)
 		only := name
 		if name == "frail" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/freeport"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
@@ -49,12 +50,7 @@ func startNginx(t *testing.T, upstream string) (addr string) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	for range 5 { // somebody may take the port that was free
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr = l.Addr().String()
-		l.Close()
+		addr = freeport.ForTest(t)
 		_, port, _ := net.SplitHostPort(addr)
 		conf := filepath.Join(dir, "nginx.conf")
 		if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConfig, dir, port, upstream), 0o600); err != nil {
