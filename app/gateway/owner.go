@@ -65,7 +65,16 @@ type owners struct {
 	failed sync.Once     // logs that there is no key
 
 	mu            sync.Mutex
-	recent, older map[ownedID]string
+	recent, older map[ownership]struct{}
+}
+
+// An ownership is the hash of a principal, a kind and an id. The gateway keeps many
+// for a long time.
+type ownership [16]byte
+
+func ownershipOf(who, kind, id string) ownership {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", who, kind, id))
+	return ownership(sum[:16])
 }
 
 type ownedID struct{ kind, id string }
@@ -200,23 +209,23 @@ func (o *owners) outward(who, method string, in mcp.MessagePart, resultType stri
 
 // owns reports whether an id of a principal has passed.
 func (o *owners) owns(who, kind, id string) bool {
+	own := ownershipOf(who, kind, id)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	owner, ok := o.recent[ownedID{kind, id}]
-	if !ok {
-		owner, ok = o.older[ownedID{kind, id}]
-	}
-	return ok && owner == who
+	_, recent := o.recent[own]
+	_, older := o.older[own]
+	return recent || older
 }
 
 // keep remembers whose an id is.
 func (o *owners) keep(who, kind, id string) {
+	own := ownershipOf(who, kind, id)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.recent == nil || len(o.recent) >= maxOwned {
-		o.recent, o.older = map[ownedID]string{}, o.recent
+		o.recent, o.older = map[ownership]struct{}{}, o.recent
 	}
-	o.recent[ownedID{kind, id}] = who
+	o.recent[own] = struct{}{}
 }
 
 // ownItems returns a list without the items of other principals.

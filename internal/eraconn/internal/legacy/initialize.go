@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -85,10 +86,11 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 		rev = latest()
 	}
 	rev.restrict(&in.Capabilities)
+	known := shared(clientcall.Introduction{Client: &in.ClientInfo, Capabilities: &in.Capabilities})
 	caller := mcp.Caller{
 		Revision:     rev.name,
-		Client:       &in.ClientInfo,
-		Capabilities: &in.Capabilities,
+		Client:       known.Client,
+		Capabilities: known.Capabilities,
 		LogLevel:     mcp.LogInfo, // until logging/setLevel
 		Principal:    p,
 		Session:      s.session,
@@ -122,6 +124,24 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	s.extends, s.end = extends, end
 	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
 	return rev.greeting(found).encode()
+}
+
+// introductions are those of the sessions of this process. Clients are many and of
+// few kinds: sessions of one kind share theirs, and what others keep of a caller they
+// keep once.
+var introductions clientcall.Introductions
+
+// shared returns the introduction of the sessions that have said the same.
+func shared(in clientcall.Introduction) clientcall.Introduction {
+	said, err := mcp.Marshal(in)
+	if err != nil {
+		return in
+	}
+	if known, ok := introductions.Get(said); ok {
+		return known
+	}
+	introductions.Put(said, in)
+	return in
 }
 
 // greeting returns the initialize result in this revision's form.

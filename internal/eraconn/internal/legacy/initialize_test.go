@@ -39,3 +39,40 @@ func TestHandshakeFromItsParts(t *testing.T) {
 		}
 	}
 }
+
+// Sessions of clients that say the same have one introduction, so that what others
+// keep of a caller is kept once; after a restart of the server too.
+func TestSessionsShareIntroductions(t *testing.T) {
+	open := func(revision mcp.Revision, capabilities, name string) *Session {
+		cl := newClient(t, nil, offering(everything, nothing))
+		t.Cleanup(cl.session.Close)
+		m := cl.request(mcp.MethodInitialize, fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":%q,"version":"1"}}`, revision, capabilities, name))
+		if m.Error != nil {
+			t.Fatal(m.Error)
+		}
+		return cl.session
+	}
+	const able = `{"elicitation":{"form":{},"url":{}}}`
+	first, second := open(mcp.Rev20251125, able, "c"), open(mcp.Rev20251125, able, "c")
+	raw, err := first.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := NewSession(offering(everything, nothing), nil, nil)
+	defer restored.Close()
+	if err := restored.Restore(t.Context(), raw, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, same := range map[string]*Session{"another session": second, "a restored session": restored} {
+		if same.caller.Client != first.caller.Client || same.caller.Capabilities != first.caller.Capabilities {
+			t.Errorf("%s keeps an introduction of its own", name)
+		}
+	}
+	for name, other := range map[string]*Session{
+		"another name": open(mcp.Rev20251125, able, "d"), "other capabilities": open(mcp.Rev20251125, `{}`, "c"), "an older revision": open(mcp.Rev20250618, able, "c"),
+	} {
+		if other.caller.Capabilities == first.caller.Capabilities {
+			t.Errorf("%s: the introduction is that of another client", name)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -51,7 +52,8 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	if err != nil {
 		return err
 	}
-	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level, Principal: p, Session: s.session}
+	known := shared(clientcall.Introduction{Client: in.Client, Capabilities: in.Capabilities})
+	caller := mcp.Caller{Revision: rev.name, Client: known.Client, Capabilities: known.Capabilities, LogLevel: level, Principal: p, Session: s.session}
 	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
 	if err != nil {
 		return err

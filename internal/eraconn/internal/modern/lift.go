@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
-	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/protocol"
@@ -101,10 +100,11 @@ func (s *Server) introduce(e *envelope, r *request) error {
 	}
 	caller := &r.call.Caller
 	caller.Revision = Revision
-	var err error
-	if caller.Client, caller.Capabilities, err = s.known.read(e.client, e.capabilities); err != nil {
+	in, err := s.introduction(e.client, e.capabilities)
+	if err != nil {
 		return err
 	}
+	caller.Client, caller.Capabilities = in.Client, in.Capabilities
 	if e.level != nil {
 		level, ok := rawjson.String(e.level)
 		if !ok {
@@ -167,50 +167,25 @@ func unsupported(version string) error {
 		With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": version})
 }
 
-// known caches the decoded clientInfo and capabilities of clients: each request
-// repeats them in the same bytes, and decoding them would cost more than the
-// call. The cache depends on the bytes alone, so it is no state of a client.
-type known struct {
-	mu      sync.RWMutex
-	callers map[string]introduction
-}
-
-type introduction struct {
-	client       *mcp.Implementation
-	capabilities *mcp.ClientCapabilities
-}
-
-const (
-	maxKnown     = 256
-	maxKnownSize = 4 << 10 // in bytes; longer ones are not cached
-)
-
-func (k *known) read(client, capabilities []byte) (*mcp.Implementation, *mcp.ClientCapabilities, error) {
+// introduction returns the decoded clientInfo and capabilities. Each request repeats
+// them in the same bytes, and decoding them would cost more than the call.
+func (s *Server) introduction(client, capabilities []byte) (clientcall.Introduction, error) {
 	var buf [1024]byte
-	key := append(append(append(buf[:0], client...), 0), capabilities...)
-	k.mu.RLock()
-	in, ok := k.callers[string(key)]
-	k.mu.RUnlock()
+	said := append(append(append(buf[:0], client...), 0), capabilities...)
+	in, ok := s.known.Get(said)
 	if ok {
-		return in.client, in.capabilities, nil
+		return in, nil
 	}
-	in.capabilities = new(mcp.ClientCapabilities)
-	if err := mcp.Unmarshal(capabilities, in.capabilities); err != nil {
-		return nil, nil, mcp.InvalidParams("params._meta[%q]: %v", mcp.MetaClientCapabilities, err)
+	in.Capabilities = new(mcp.ClientCapabilities)
+	if err := mcp.Unmarshal(capabilities, in.Capabilities); err != nil {
+		return in, mcp.InvalidParams("params._meta[%q]: %v", mcp.MetaClientCapabilities, err)
 	}
 	if client != nil {
-		in.client = new(mcp.Implementation)
-		if err := mcp.Unmarshal(client, in.client); err != nil {
-			return nil, nil, mcp.InvalidParams("params._meta[%q]: %v", mcp.MetaClientInfo, err)
+		in.Client = new(mcp.Implementation)
+		if err := mcp.Unmarshal(client, in.Client); err != nil {
+			return in, mcp.InvalidParams("params._meta[%q]: %v", mcp.MetaClientInfo, err)
 		}
 	}
-	if len(key) <= maxKnownSize {
-		k.mu.Lock()
-		if len(k.callers) >= maxKnown || k.callers == nil {
-			k.callers = map[string]introduction{}
-		}
-		k.callers[string(key)] = in
-		k.mu.Unlock()
-	}
-	return in.client, in.capabilities, nil
+	s.known.Put(said, in)
+	return in, nil
 }

@@ -23,7 +23,7 @@ type Server struct {
 	h    mcp.Handler
 	keys *Keys
 
-	known   known
+	known   clientcall.Introductions
 	encoded atomic.Pointer[encodedServer]
 	listed  atomic.Pointer[listedTools]
 }
