@@ -176,7 +176,7 @@ func testSQLiteTrouble(t *testing.T, g *target) {
 	if err := os.Remove(g.dsn); err != nil {
 		t.Fatal(err)
 	}
-	if a := run(t, s, "SELECT 1"); !a.failed || !strings.Contains(a.text, "connect to shop.db: ") {
+	if a := run(t, s, "SELECT 1"); !a.failed || !strings.Contains(a.text, "open shop.db: ") || strings.Contains(a.text, "later") {
 		t.Errorf("gone: %s", a.text)
 	}
 	if _, err := os.Stat(g.dsn); err == nil {

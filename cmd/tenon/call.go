@@ -116,10 +116,10 @@ func (p *program) arguments(ctx context.Context, s *session, tool string, words 
 		if len(words) > 0 {
 			return nil, usagef("use --json or name=value arguments, not both")
 		}
-		return p.document(asJSON)
+		return p.document("--json", asJSON)
 	}
 	if len(words) == 1 && (words[0] == "-" || strings.HasPrefix(words[0], "@") || strings.HasPrefix(words[0], "{")) {
-		return p.document(words[0])
+		return p.document("the arguments", words[0])
 	}
 	var schema json.RawMessage
 	tools, err := client.All(s.Tools(ctx))
@@ -135,8 +135,9 @@ func (p *program) arguments(ctx context.Context, s *session, tool string, words 
 	return object, usage(err)
 }
 
-// document reads JSON from the command line, a file, or standard input.
-func (p *program) document(from string) (json.RawMessage, error) {
+// document reads JSON from the command line, a file, or standard input. Errors say
+// which it is by its name.
+func (p *program) document(name, from string) (json.RawMessage, error) {
 	var data []byte
 	var err error
 	switch {
@@ -152,10 +153,10 @@ func (p *program) document(from string) (json.RawMessage, error) {
 	}
 	if !json.Valid(data) {
 		var v any
-		return nil, usagef("parse --json: %w", mcp.Unmarshal(data, &v))
+		return nil, usagef("parse %s: %w", name, mcp.Unmarshal(data, &v))
 	}
 	if t := strings.TrimSpace(string(data)); t[0] != '{' {
-		return nil, usagef("--json must be one JSON object, such as {\"a\": 1}")
+		return nil, usagef("%s must be one JSON object, such as {\"a\": 1}", name)
 	}
 	return data, nil
 }

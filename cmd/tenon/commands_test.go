@@ -58,6 +58,8 @@ func TestCommands(t *testing.T) {
 		{line: "call builtin:calc add @" + file, want: []string{"42"}},
 		{line: `call builtin:calc add {"a":1,"b":2}`, want: []string{"3"}},
 		{line: "call builtin:calc add --json nonsense", code: exitUsage, want: []string{"err:parse --json"}},
+		{line: "call builtin:calc add {nonsense", code: exitUsage, want: []string{"err:parse the arguments"}},
+		{line: "raw builtin:calc tools/list {nonsense", code: exitUsage, want: []string{"err:parse the parameters"}},
 		{line: "call builtin:calc add --json [1]", code: exitUsage, want: []string{"err:one JSON object"}},
 		{line: "call builtin:calc add --json {} a=1", code: exitUsage, want: []string{"err:not both"}},
 		{line: "call builtin:calc add a=x", code: exitTool, want: []string{"err:The tool failed:", "expected a number"}},

@@ -152,7 +152,7 @@ protocol revision requires, and show the result. --trace shows the messages.`,
 			var params json.RawMessage
 			if len(rest) == 2 {
 				var err error
-				if params, err = p.document(rest[1]); err != nil {
+				if params, err = p.document("the parameters", rest[1]); err != nil {
 					return err
 				}
 			}

@@ -7,6 +7,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -105,7 +106,7 @@ func (d *database) with(ctx context.Context, write bool, use func(*handle) error
 	}
 	h, err := open(d.path, write, d.o)
 	if err != nil {
-		return &engine.Unreachable{Location: d.Location(), Err: err}
+		return fmt.Errorf("open %s: %w. Nothing was run", d.Location(), err)
 	}
 	defer h.close()
 	return h.interruptible(ctx, func() error { return use(h) })
