@@ -199,7 +199,7 @@ func TestWaitingWriterRecovers(t *testing.T) {
 	if err := os.Rename(file+".away", file); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); w.Err() != nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); w.Err() != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(w.Err())
 		}

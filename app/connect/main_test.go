@@ -232,7 +232,7 @@ func (w *watched) told(p Phase) *State {
 }
 
 // long bounds every wait for a process in these tests.
-const long = 30 * time.Second
+const long = time.Minute
 
 // eventually polls until ok, or fails the test.
 func eventually(t *testing.T, what string, ok func() bool) {

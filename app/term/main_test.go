@@ -160,7 +160,7 @@ func (d *driver) run(cmd tea.Cmd) {
 // until passes messages until something is so.
 func (d *driver) until(what string, so func() bool) {
 	d.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for !so() {
 		select {
 		case m := <-d.msgs:
@@ -271,7 +271,7 @@ func (d *driver) golden(name string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for d.timeless() != string(want) {
 		select {
 		case m := <-d.msgs:

@@ -81,7 +81,7 @@ func typeThrough(t *testing.T, seed uint64, letters, approvals int) {
 		raw, _ := os.ReadFile(history)
 		return string(raw)
 	}
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(sent(), "!") && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); !strings.Contains(sent(), "!") && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if got := sent(); !strings.Contains(got, text) {

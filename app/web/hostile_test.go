@@ -57,7 +57,7 @@ func locked(t *testing.T, page string) string {
 func (s *site) await(name string, is func(serverSummary) bool) serverSummary {
 	s.t.Helper()
 	var got serverSummary
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		s.get("/api/v1/servers/"+name, &got)
 		if is(got) {
 			return got

@@ -13,7 +13,7 @@ import (
 // task waits until the only task is as it should be.
 func (s *site) task(is func(host.Task) bool) host.Task {
 	s.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		var got struct{ Tasks []host.Task }
 		s.get("/api/v1/tasks", &got)
 		if len(got.Tasks) == 1 && is(got.Tasks[0]) {

@@ -70,25 +70,28 @@ func TestHotReload(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	changed := make(chan struct{}, 10)
+	open, changed := make(chan struct{}), make(chan struct{}, 10)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		s.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":{"toolsListChanged":true}}`), OnNotification: func(n mcp.Notification) {
-			if n.Method == mcp.NotificationToolsListChanged {
+			switch n.Method {
+			case mcp.NotificationSubscriptionsAcknowledged:
+				close(open)
+			case mcp.NotificationToolsListChanged:
 				changed <- struct{}{}
 			}
 		}})
 	}()
 	defer func() { stop(); <-ended }()
 	expect(t, "before", names(), "one gone")
-	time.Sleep(50 * time.Millisecond) // the subscription is open
+	<-open
 	write("tools:\n  one: {description: d, request: GET /new}\n  two: {description: d, request: GET /two}")
 	eventually(t, "the new file is not in use", func() bool { return names() == "one two" })
 	select {
 	case <-changed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("no notification")
 	}
 	call := func(tool string) string {

@@ -351,7 +351,7 @@ func endless(t *testing.T, g *target, running func(t *testing.T) string, stateme
 
 func waitUntil(t *testing.T, done func() bool, why string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(why)
 		}

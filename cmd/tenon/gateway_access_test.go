@@ -231,7 +231,7 @@ func TestGatewayChangesForUsersWithDifferentRights(t *testing.T) {
 	g.addTool("fresh_dev")
 	g.addTool("fresh_all")
 	notified := map[string]bool{}
-	for deadline := time.After(30 * time.Second); len(notified) < len(all); {
+	for deadline := time.After(time.Minute); len(notified) < len(all); {
 		select {
 		case who := <-changed:
 			notified[who] = true
@@ -241,7 +241,7 @@ func TestGatewayChangesForUsersWithDifferentRights(t *testing.T) {
 	}
 	for who, c := range all {
 		want := "notes__read notes__fresh_all"
-		for deadline := time.Now().Add(30 * time.Second); ; { // the gateway may still read the list
+		for deadline := time.Now().Add(time.Minute); ; { // the gateway may still read the list
 			got := toolsOf(t, c)
 			if strings.HasPrefix(who, "bob") && got == want || strings.HasPrefix(who, "ada") && strings.Contains(got, "notes__fresh_dev") && strings.Contains(got, "notes__fresh_all") {
 				break

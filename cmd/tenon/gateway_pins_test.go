@@ -87,7 +87,7 @@ func (g *guardedGateway) until(t *testing.T, want string, args ...string) (out s
 func untilText(t *testing.T, want string, f func() string) {
 	t.Helper()
 	last := ""
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if last = f(); strings.Contains(last, want) {
 			return
 		}

@@ -153,7 +153,7 @@ func TestLoginOpensAfterAYes(t *testing.T) {
 		t.Errorf("opened before the person said yes: %s", got)
 	}
 	s.Press("yes\r")
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(opened(), "/authorize?") && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); !strings.Contains(opened(), "/authorize?") && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if got := opened(); strings.Count(got, "/authorize?") != 1 {

@@ -94,7 +94,7 @@ func TestServeTLS(t *testing.T) {
 	}
 	old := c.current
 	_, _, renewed := writeCertificate(t, dir, 2)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if _, _, serial := fetched(t, renewed, "GET", health); serial == 2 {
 			break
 		}
@@ -162,7 +162,7 @@ func TestServeAccessLog(t *testing.T) {
 	fetched(t, nil, "POST", strings.TrimSuffix(url, "/mcp")+healthPath)
 	http.DefaultClient.CloseIdleConnections()
 	var log []byte
-	for end := time.Now().Add(20 * time.Second); bytes.Count(log, []byte("\n")) < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); bytes.Count(log, []byte("\n")) < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		log, _ = os.ReadFile(file)
 	}
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")

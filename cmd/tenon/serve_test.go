@@ -52,7 +52,7 @@ func servingIn(t *testing.T, config string, args ...string) (url string, errs *t
 	case code := <-ended:
 		ended <- code
 		t.Fatalf("serve ended at once with %d: %s", code, errs.String())
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("serve does not tell its address")
 	}
 	return "", nil

@@ -29,7 +29,7 @@ import (
 )
 
 // hangs bounds a wait for what must happen; it is no measure.
-const hangs = 30 * time.Second
+const hangs = time.Minute
 
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "tenon-cluster")

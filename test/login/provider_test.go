@@ -168,7 +168,7 @@ func (p *provider) granted(grant string, least int) []event { return p.all("gran
 func (p *provider) refused(grant string, least int) []event { return p.all("refused", grant, least) }
 
 func (p *provider) all(kind, grant string, least int) (found []event) {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		p.mu.Lock()
 		found = slices.DeleteFunc(slices.Clone(p.events), func(e event) bool { return e.Event != kind || e.Grant != grant })
 		p.mu.Unlock()

@@ -226,7 +226,7 @@ func (p *tab) must(err error) {
 }
 
 // waitLimit is how long anything in the page may take on a busy machine.
-const waitLimit = 30 * time.Second
+const waitLimit = time.Minute
 
 // eval evaluates an expression in the page.
 func eval[T any](p *tab, expression string) T {

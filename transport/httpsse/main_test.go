@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // patience bounds every wait in these tests.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // A site is a server that runs.
 type site struct {

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // patience bounds every wait in these tests.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // echo sends every frame back until the stream ends.
 func echo(_ context.Context, s jsonrpc.Stream) {

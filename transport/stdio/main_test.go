@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait for an operating-system process in these tests.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // mode returns a Command that runs this test binary in a mode.
 func mode(t *testing.T, name string) *Command {
