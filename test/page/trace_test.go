@@ -26,7 +26,18 @@ const probe = "tenon-probe"
 type task struct {
 	At        float64 // microseconds
 	CPU, Wall time.Duration
-	Parts     []string // what ran longest inside of it
+	Layers    time.Duration // of CPU, what the browser needed to hand the picture over
+	Parts     []string      // what ran longest inside of it
+}
+
+// judged returns the part of CPU that counts. Layers take a millisecond, but have
+// taken 800 on a machine that does all else that make test does; -bars has the
+// machine to itself, and counts them.
+func (k task) judged() time.Duration {
+	if *bars {
+		return k.CPU
+	}
+	return k.CPU - k.Layers
 }
 
 func (k task) String() string {
@@ -133,6 +144,14 @@ func longest(spans []span) []task {
 			continue
 		}
 		k := task{At: s.At, CPU: time.Duration(s.CPU) * time.Microsecond, Wall: time.Duration(s.Duration) * time.Microsecond}
+		for _, inner := range spans[i+1:] {
+			if inner.At >= covered {
+				break
+			}
+			if inner.Name == "Layerize" {
+				k.Layers += time.Duration(inner.CPU) * time.Microsecond
+			}
+		}
 		if s.Duration > 20_000 {
 			k.Parts = parts(spans[i+1:], covered)
 		}
@@ -208,7 +227,7 @@ func (p *tab) quick(what string, f func()) (cpu time.Duration) {
 	all := longest(p.spans(f))
 	for _, k := range all {
 		cpu += k.CPU
-		if k.CPU > allowed(longestTask) {
+		if k.judged() > allowed(longestTask) {
 			p.t.Errorf("%s: a task of the page takes %v", what, k)
 		}
 	}
