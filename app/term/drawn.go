@@ -41,6 +41,7 @@ func (d *drawn) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
 		d.width, d.height = m.Width, m.Height
+		d.out.Resized()
 	case tea.ColorProfileMsg:
 		d.out.Style(func(l string) string { return adapted(l, m.Profile) })
 	case tea.ModeReportMsg:

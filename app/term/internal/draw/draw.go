@@ -41,7 +41,7 @@ type Terminal struct {
 	some     bool                // wanted is set
 	style    func(string) string // for the colors of the terminal; nil: not known yet
 	graphics Graphics
-	restyled bool // everything must be drawn again
+	stale    bool // everything must be drawn again
 	failed   any  // what drawing panicked with
 	synced   bool // the terminal shows what stands between two sequences at once
 
@@ -101,9 +101,17 @@ func (t *Terminal) Show(f Frame) {
 // is drawn before it is called.
 func (t *Terminal) Style(adapt func(line string) string) {
 	t.mu.Lock()
-	t.style, t.restyled = adapt, true
+	t.style, t.stale = adapt, true
 	t.mu.Unlock()
 	t.stir()
+}
+
+// Resized says that the terminal was resized, perhaps and back again. What it shows
+// is not known then, and the next frame is drawn in full.
+func (t *Terminal) Resized() {
+	t.mu.Lock()
+	t.stale = true
+	t.mu.Unlock()
 }
 
 // Synchronize says that the terminal knows synchronized output (mode 2026).
@@ -206,8 +214,8 @@ func (t *Terminal) write(p []byte) (int, error) {
 func (t *Terminal) compose() (later time.Duration) {
 	t.mu.Lock()
 	f, some, adapt, synced, graphics := t.wanted, t.some, t.style, t.synced, t.graphics
-	if t.restyled {
-		t.restyled, t.shown = false, state{}
+	if t.stale {
+		t.stale, t.shown = false, state{}
 	}
 	t.mu.Unlock()
 	if !some || adapt == nil || f.Width < 1 || f.Height < 1 {

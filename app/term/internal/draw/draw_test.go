@@ -90,6 +90,7 @@ func play(t *testing.T, next func(int) int, steps int) {
 		switch next(20) {
 		case 0: // another size
 			e.resize(2+next(40), 1+next(30))
+			term.Resized()
 			s.f.Width, s.f.Height = e.width, e.height
 			s.f.Lines = s.f.Lines[:min(len(s.f.Lines), e.height)]
 			for y, l := range s.f.Lines {
