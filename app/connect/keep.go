@@ -261,7 +261,7 @@ func (e *UnavailableError) text() string {
 	case needsUser(e.Cause) != nil:
 		return e.Cause.Error() // it names the server, and what to do
 	case e.Cause != nil:
-		return text + ": " + e.Cause.Error()
+		return text + ": " + strings.TrimPrefix(e.Cause.Error(), "connect to the server: ")
 	case e.State.Why != "":
 		return text + ": " + e.State.Why
 	}

@@ -51,10 +51,10 @@ type Grant struct {
 func readGrants(file string) (*Grants, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("notes: read grants: %w", err)
+		return nil, fmt.Errorf("read grants: %w", err)
 	}
 	if err := rawjson.Check(b); err != nil {
-		return nil, fmt.Errorf("notes: grants file %s is not JSON: %w", file, err)
+		return nil, fmt.Errorf("grants file %s is not JSON: %w", file, err)
 	}
 	plan, err := schema.Compile[Grants]()
 	if err != nil {
@@ -62,7 +62,7 @@ func readGrants(file string) (*Grants, error) {
 	}
 	g := &Grants{}
 	if err := plan.Decode(b, g); err != nil {
-		return nil, fmt.Errorf("notes: grants file %s is invalid:\n%w", file, err)
+		return nil, fmt.Errorf("grants file %s is invalid:\n%w", file, err)
 	}
 	return g, g.check()
 }
@@ -82,17 +82,17 @@ func (g *Grants) check() error {
 				continue
 			}
 			if clean, err := cleanFolder(grant.Folder); err != nil || clean != grant.Folder {
-				return fmt.Errorf("notes: invalid folder %q in a grant; write it relative to the vault and without dots, such as projects/garden", grant.Folder)
+				return fmt.Errorf("invalid folder %q in a grant; write it relative to the vault and without dots, such as projects/garden", grant.Folder)
 			}
 		}
 	}
 	if g.Home != "" {
 		if !strings.Contains(g.Home, "{id}") {
-			return fmt.Errorf("notes: home %q must contain {id}, or all principals share it", g.Home)
+			return fmt.Errorf("home %q must contain {id}, or all principals share it", g.Home)
 		}
 		example := strings.ReplaceAll(g.Home, "{id}", "x")
 		if clean, err := cleanFolder(example); err != nil || clean != example {
-			return fmt.Errorf("notes: invalid home %q; write it relative to the vault, such as people/{id}", g.Home)
+			return fmt.Errorf("invalid home %q; write it relative to the vault, such as people/{id}", g.Home)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func FromQuery(q url.Values) (Config, error) {
 		return c.set(key, values[0])
 	})
 	if err == nil && c.Vault == "" {
-		err = errors.New("notes: vault is missing; use builtin:notes?vault=DIR")
+		err = errors.New("vault is missing; use builtin:notes?vault=DIR")
 	}
 	if err != nil {
 		return Config{}, err
@@ -95,7 +95,7 @@ func (c *Config) set(key, value string) (err error) {
 		return err
 	}
 	if err != nil {
-		err = fmt.Errorf("notes: invalid %s=%s; readonly must be 0 or 1, poll a duration such as 2s", key, value)
+		err = fmt.Errorf("invalid %s=%s; readonly must be 0 or 1, poll a duration such as 2s", key, value)
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (v *vault) server(c Config) (*server.Server, error) {
 // open opens the vault.
 func open(c Config) (*vault, error) {
 	if c.Vault == "" {
-		return nil, errors.New("notes: Config.Vault is empty")
+		return nil, errors.New("Config.Vault is empty")
 	}
 	dir, err := filepath.Abs(c.Vault)
 	if err != nil {
@@ -159,7 +159,7 @@ func open(c Config) (*vault, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("notes: open the vault: %w", err)
+		return nil, fmt.Errorf("open the vault: %w", err)
 	}
 	return &vault{
 		root: root, dir: dir, grants: c.Grants, poll: c.Poll, log: c.Log,

@@ -431,7 +431,7 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	case v.keys != nil:
 	default:
 		if !isLoopback(at) {
-			return nil, usagef("other machines can reach %s: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1", at)
+			return nil, usagef("other machines can reach %s: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1", cmp.Or(v.http, at.String()))
 		}
 		return nil, nil
 	}

@@ -222,7 +222,7 @@ func TestServeOlderHTTP(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	t.Setenv("SHORT", "secret")
 	for line, want := range map[string]string{
-		"calc --http 0.0.0.0:0":                                          "with --auth-issuer or --auth-token, or serve on 127.0.0.1",
+		"calc --http 0.0.0.0:0":                                          "other machines can reach 0.0.0.0:0: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1",
 		"calc --http 127.0.0.1:0 --auth-token SHORT":                     "at least 20 characters",
 		"calc --http 127.0.0.1:0 --auth-token NONE":                      "--auth-token: the environment variable NONE must hold a token of at least 20 characters",
 		"calc --http 127.0.0.1:0 --auth-token A --auth-issuer https://a": "not both",
