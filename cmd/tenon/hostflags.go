@@ -20,6 +20,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/builtin"
+	"github.com/tenon-mcp/tenon/internal/rulematch"
+	"github.com/tenon-mcp/tenon/internal/typo"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -146,9 +148,36 @@ func splitRule(w string) (server, tool string, args map[string]string) {
 
 // entries returns the servers to start: those of --server, or all usable servers
 // of the configuration. It prints a note for each entry that is broken or not
-// approved, and skips it.
+// approved, and skips it; and for each rule of a flag that is for none of them.
 func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) ([]config.Server, error) {
-	return p.usableEntries(ctx, c, d, func(name string, err error) { p.note("%s is not available: %v", name, err) })
+	all, err := p.usableEntries(ctx, c, d, func(name string, err error) { p.note("%s is not available: %v", name, err) })
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, e := range c.Entries() {
+		known = append(known, e.Name)
+	}
+	for _, s := range all {
+		known = append(known, s.Name)
+	}
+	p.noteUnused("--allow", d.allow, known)
+	p.noteUnused("--deny", d.deny, known)
+	return all, nil
+}
+
+// noteUnused prints a note for each rule whose server does not exist.
+func (p *program) noteUnused(flag string, rules, servers []string) {
+	for _, rule := range rules {
+		server, _, _ := splitRule(rule)
+		switch near := typo.Nearest(server, servers); {
+		case slices.ContainsFunc(servers, func(name string) bool { return rulematch.Glob(server, name) }):
+		case near != "":
+			p.note("%s %s has no effect: no server is called %s; did you mean %s?", flag, rule, server, near)
+		default:
+			p.note("%s %s has no effect: no server is called %s", flag, rule, server)
+		}
+	}
 }
 
 // usableEntries is entries with a function that is called for each entry that is

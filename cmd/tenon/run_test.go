@@ -116,6 +116,16 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
+// A rule for a server that does not exist is noticed.
+func TestRunNotesRulesWithoutEffect(t *testing.T) {
+	hello := said(t, `{"expect":{}}`, `{"text":"hello"}`)
+	code, _, errs := tenon(t, "run", "-p", "x", "-s", "builtin:calc", "--allow", "clac/add", "--allow", "c*", "--deny", "garden", hello)
+	want := "--allow clac/add has no effect: no server is called clac; did you mean calc?\n--deny garden has no effect: no server is called garden\n"
+	if code != exitOK || !strings.Contains(errs, want) || strings.Count(errs, "no effect") != 2 {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 func TestRunExitCodes(t *testing.T) {
 	nothing := func() string { return said(t, `{"expect":{}}`, `{"text":"hello"}`) }
 	for name, c := range map[string]struct {
