@@ -228,12 +228,22 @@ type life struct {
 }
 
 // A recorder has the samples of all processes, by role, and of what clients measure.
+// It is in the process of the clients, which is judged too: it takes its memory at the
+// beginning.
 type recorder struct {
 	began time.Time
 	dir   string
+	size  int // how many samples of each process to expect
 
 	mu    sync.Mutex
-	lives map[string][]*life
+	roles map[string]*lives
+}
+
+// lives is what is known of the processes of one role.
+type lives struct {
+	count int
+	most  map[string]float64 // of all, by the names of quantities
+	kept  []*life            // the longest, and the last
 }
 
 // look takes a sample of every process.
@@ -256,19 +266,44 @@ func (r *recorder) look() {
 func (r *recorder) add(role string, pid int, at time.Duration, values map[string]float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var l *life
-	for _, known := range r.lives[role] {
-		if known.pid == pid {
-			l = known
+	all := r.roles[role]
+	if all == nil {
+		all = &lives{most: map[string]float64{}}
+		r.roles[role] = all
+	}
+	i := slices.IndexFunc(all.kept, func(l *life) bool { return l.pid == pid })
+	if i < 0 {
+		i = all.begin(pid)
+	}
+	l := all.kept[i]
+	for name, v := range values {
+		if l.values[name] == nil && all.count == 1 { // a process that lasts
+			l.values[name] = make([]sample, 0, r.size)
+		}
+		l.values[name] = append(l.values[name], sample{at, v})
+		all.most[name] = max(all.most[name], v)
+	}
+}
+
+// begin begins another life, and returns its index. Of the others it keeps the longest
+// and the last, which may still go on.
+func (l *lives) begin(pid int) int {
+	l.count++
+	if len(l.kept) == 3 {
+		longest := l.longest()
+		for i := range l.kept {
+			if l.kept[i] != longest {
+				l.kept = slices.Delete(l.kept, i, i+1)
+				break
+			}
 		}
 	}
-	if l == nil {
-		l = &life{pid, map[string][]sample{}}
-		r.lives[role] = append(r.lives[role], l)
-	}
-	for name, v := range values {
-		l.values[name] = append(l.values[name], sample{at, v})
-	}
+	l.kept = append(l.kept, &life{pid, map[string][]sample{}})
+	return len(l.kept) - 1
+}
+
+func (l *lives) longest() *life {
+	return slices.MaxFunc(l.kept, func(a, b *life) int { return len(a.any()) - len(b.any()) })
 }
 
 // report prints the trends of everything, and returns what grows. A process that
@@ -276,23 +311,18 @@ func (r *recorder) add(role string, pid int, at time.Duration, values map[string
 func (r *recorder) report(print func(string, ...any), length time.Duration) (grows []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, role := range slices.Sorted(maps.Keys(r.lives)) {
-		lives, name := r.lives[role], role
-		longest := slices.MaxFunc(lives, func(a, b *life) int { return len(a.any()) - len(b.any()) })
+	for _, role := range slices.Sorted(maps.Keys(r.roles)) {
+		all, name := r.roles[role], role
+		longest := all.longest()
 		lasted := longest.any()[len(longest.any())-1].at - longest.any()[0].at
 		for _, q := range []quantity{heap, memory, goroutines, descriptors, median, tail} {
-			var most float64
-			for _, l := range lives {
-				for _, s := range l.values[q.name] {
-					most = max(most, s.value)
-				}
-			}
+			most := all.most[q.name]
 			line, ok := fit(longest.values[q.name])
 			if len(longest.values[q.name]) == 0 {
 				continue
 			}
 			if !ok || lasted < length/2 {
-				print("%-16s %-13s most %9.2f %-4s lived %d times, for %s at most", name, q.name, most/q.scale, q.unit, len(lives), lasted.Round(time.Second))
+				print("%-16s %-13s most %9.2f %-4s lived %d times, for %s at most", name, q.name, most/q.scale, q.unit, all.count, lasted.Round(time.Second))
 				name = ""
 				continue
 			}

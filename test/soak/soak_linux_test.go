@@ -48,6 +48,8 @@ const (
 	enough = 2 * time.Minute
 	// quick is the length of a run in make test.
 	quick = 15 * time.Second
+	// sampled is how often samples are taken.
+	sampled = 2 * time.Second
 )
 
 // A run is everything of a soak.
@@ -112,7 +114,7 @@ func TestSoak(t *testing.T) {
 	load := r.baseline()
 
 	r.began = time.Now()
-	r.recorder.began = r.began
+	r.recorder.began, r.recorder.size = r.began, int(length/sampled)+1
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var clients sync.WaitGroup
@@ -172,7 +174,7 @@ func newRun(t *testing.T) *run {
 		t.Fatal(err)
 	}
 	r.tenon = buildTenon(t, r.dir)
-	r.recorder = &recorder{dir: r.stats, lives: map[string][]*life{}}
+	r.recorder = &recorder{dir: r.stats, roles: map[string]*lives{}}
 	api := httptest.NewServer(&accounts{codes: map[string]string{}, users: map[string]string{}})
 	t.Cleanup(func() { api.CloseClientConnections(); api.Close() })
 	echo, who := apiFiles(api.URL)
@@ -289,7 +291,7 @@ func (r *run) baseline() map[string]float64 {
 
 // watch takes samples until ctx ends.
 func (r *run) watch(ctx context.Context) {
-	tick := time.NewTicker(2 * time.Second)
+	tick := time.NewTicker(sampled)
 	defer tick.Stop()
 	for i := 1; ; i++ {
 		select {
