@@ -135,7 +135,7 @@ const lookAtPage = `({
 // logIn goes through the pages like a person: it types a name, a password, and
 // agrees to whatever is asked.
 func (p *person) logIn(page string) (v visit) {
-	ctx, cancel := context.WithTimeout(p.ctx, 60*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Minute)
 	defer cancel()
 	ctx, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()

@@ -19,10 +19,10 @@ import (
 func TestSlowPerson(t *testing.T) {
 	p := startProvider(t, told{})
 	ada := newPerson(t, "ada")
-	ada.thinks = 15 * time.Second // longer than any limit below, each of which is long for a busy machine
+	ada.thinks = 35 * time.Second // longer than any limit below, each of which is long for a busy machine
 	url := protected(t, p, "/mcp", readAndWrite(), nil)
 	e := endpoint(t, url, &authlogin.Options{Loopback: ada.loopback()})
-	e.Era.ConnectTimeout, e.Era.ProbeTimeout = 13*time.Second, 11*time.Second
+	e.Era.ConnectTimeout, e.Era.ProbeTimeout = 33*time.Second, 30*time.Second
 	conn, err := e.Connect(t.Context(), (&client.Options{}).Profile())
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestSlowPerson(t *testing.T) {
 	if got := conn.Revision(); got != mcp.Revision("2026-07-28") {
 		t.Errorf("%s is spoken with a server of 2026-07-28", got)
 	}
-	c := client.New(conn, &client.Options{IdleTimeout: 13 * time.Second})
+	c := client.New(conn, &client.Options{IdleTimeout: 33 * time.Second})
 	defer c.Close()
 	if _, err := client.Call[string](context.Background(), c, "write", nil, nil); err != nil {
 		t.Error(err)
