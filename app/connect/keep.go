@@ -252,7 +252,7 @@ func (e *UnavailableError) Error() string { return e.known.Text(e.text()) }
 func (e *UnavailableError) text() string {
 	text := fmt.Sprintf("server %s is %s", e.State.Server, e.State.Phase)
 	switch {
-	case e.State.Phase == Failed:
+	case e.State.Phase == Failed, e.State.Phase == Starting && e.Cause != nil: // the phase follows the cause
 		text = fmt.Sprintf("connect to %q", e.State.Server)
 	case e.State.Usable():
 		text = fmt.Sprintf("server %s is being stopped", e.State.Server)
