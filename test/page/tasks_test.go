@@ -2,9 +2,12 @@ package page
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/ext/tasks"
@@ -84,6 +87,62 @@ func TestTasks(t *testing.T) {
 	close(ready)
 	p.until(`document.querySelector('#tasks').innerText.includes('completed')`)
 	p.until(`document.querySelector('.chat-log').innerText.includes('the tea is ready')`)
+}
+
+// What changes while a button is pressed does not lose the click: tasks say what they
+// do at any time, and the list is drawn again.
+func TestAPressOnWhatIsDrawnAgainIsAClick(t *testing.T) {
+	t.Parallel()
+	heats := make(chan string)
+	h := newFixture(t, setup{
+		servers: []config.Server{builtinServer("kettle", "kettle", nil)},
+		builtin: func(string, url.Values) (connect.Builtin, error) {
+			s := server.New(mcp.Implementation{Name: "kettle", Version: "1"}, nil)
+			m, err := tasks.NewManager(s, nil)
+			if err != nil {
+				return nil, err
+			}
+			server.AddTool(s, "brew", "Brew tea", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+				for i := 1; ; i++ {
+					select {
+					case text := <-heats:
+						server.Progress(c, float64(i), 0, text)
+					case <-ctx.Done():
+						return "", ctx.Err()
+					}
+				}
+			}, m.Tool(tasks.Required, &server.ToolOptions{Annotations: server.ReadOnly()}))
+			return s, nil
+		},
+		rules: []config.Rule{{Effect: config.Allow, Server: "kettle", Tool: "*"}},
+	})
+	h.ready(t, "kettle")
+	p := open(t, h.address(), desk)
+	p.clickText("Chat")
+	p.say("brew tea")
+	heats <- "50 degrees"
+	p.sees("50 degrees")
+	// press presses an element, lets the task say something, and lets go.
+	press := func(element, text string) {
+		t.Helper()
+		p.until(element)
+		p.rest()
+		at := eval[struct{ X, Y float64 }](p, `(() => { const e = `+element+`; const r = e.getBoundingClientRect(); e.querySelectorAll('*').forEach((x) => { x.wasPressed = true; }); e.wasPressed = true; return {X: r.x + r.width / 2, Y: r.y + r.height / 2}; })()`)
+		mouse := func(kind input.DispatchMouseEventType) {
+			t.Helper()
+			_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: at.X, Y: at.Y, Button: input.MouseButtonLeft, ClickCount: 1})
+			p.must(err)
+		}
+		mouse(input.DispatchMouseEventTypeMousePressed)
+		heats <- text
+		p.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+		p.until(fmt.Sprintf(`!document.elementFromPoint(%f, %f).wasPressed`, at.X, at.Y))
+		mouse(input.DispatchMouseEventTypeMouseReleased)
+	}
+	press(`[...document.querySelectorAll('#top button')].find((b) => b.innerText.includes('1 task running'))`, "60 degrees")
+	p.until(`document.querySelector('#tasks').innerText.includes('60 degrees')`)
+	press(`document.querySelector('#tasks li button.deny')`, "70 degrees")
+	p.until(`document.querySelector('#tasks').innerText.includes('cancelled')`)
 }
 
 // The pictures of tasks: in the list of all, and of their server.

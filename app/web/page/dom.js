@@ -113,6 +113,21 @@ export function fill(el, ...children) {
   return el;
 }
 
+// A browser forgets a press if fill replaces what is pressed. It is a click all the
+// same on the same element, link or data-key, but not on what only looks the same,
+// such as the answer to another question.
+let pressed = null;
+const controlAt = (el) => el?.closest?.('button, a');
+const same = (a, b) => a === b || !!a.dataset.key && a.dataset.key === b.dataset.key || a.localName === 'a' && !!a.href && a.href === b.href;
+addEventListener('pointerdown', (e) => { pressed = e.button === 0 ? { target: e.target, control: controlAt(e.target) } : null; }, true);
+addEventListener('click', (e) => { if (pressed && controlAt(e.target) === pressed.control) pressed = null; }, true);
+addEventListener('pointerup', (e) => {
+  const p = pressed;
+  if (!p?.control || p.target.isConnected) return;
+  const now = controlAt(document.elementFromPoint(e.clientX, e.clientY));
+  if (now && same(p.control, now)) setTimeout(() => { if (pressed === p) { pressed = null; now.click(); } }); // unless the browser makes the click
+}, true);
+
 const shapes = {
   ok: 'M3 8.500 6.500 12 13 4.500',
   dots: 'M3.500 8h.01M8 8h.01M12.500 8h.01',
