@@ -118,14 +118,14 @@ export function fill(el, ...children) {
 // such as the answer to another question.
 let pressed = null;
 const controlAt = (el) => el?.closest?.('button, a');
-const same = (a, b) => a === b || !!a.dataset.key && a.dataset.key === b.dataset.key || a.localName === 'a' && !!a.href && a.href === b.href;
+const same = (a, b) => a === b || a.dataset.key && a.dataset.key === b.dataset.key || a.href && a.href === b.href;
 addEventListener('pointerdown', (e) => { pressed = e.button === 0 ? { target: e.target, control: controlAt(e.target) } : null; }, true);
-addEventListener('click', (e) => { if (pressed && controlAt(e.target) === pressed.control) pressed = null; }, true);
+addEventListener('click', () => { pressed = null; }, true);
 addEventListener('pointerup', (e) => {
   const p = pressed;
   if (!p?.control || p.target.isConnected) return;
   const now = controlAt(document.elementFromPoint(e.clientX, e.clientY));
-  if (now && same(p.control, now)) setTimeout(() => { if (pressed === p) { pressed = null; now.click(); } }); // unless the browser makes the click
+  if (now && same(p.control, now)) setTimeout(() => { if (pressed === p) now.click(); }); // unless the browser makes the click
 }, true);
 
 const shapes = {
