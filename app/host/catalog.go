@@ -162,6 +162,17 @@ func (h *Host) Tools(ctx context.Context) []Tool {
 	return all
 }
 
+// WaitForTools waits until a server has listed its tools. [Host.Tools] leaves out a
+// server that takes long.
+func (h *Host) WaitForTools(ctx context.Context, server string) error {
+	s := h.server(server)
+	if s == nil {
+		return fmt.Errorf("no server named %q", server)
+	}
+	_, err := s.list(ctx)
+	return err
+}
+
 // Search lists the tools that match a query best, as search_tools does.
 func (h *Host) Search(ctx context.Context, query string, limit int) []Tool {
 	c := h.catalog(ctx, h.info())

@@ -207,6 +207,7 @@ func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (out
 	if len(words) == 0 {
 		return outcome{}, fmt.Errorf("usage: /call server/tool name=value … (/tools lists the tools)")
 	}
+	t.waitFor(ctx, words[0])
 	tool, err := t.tool(ctx, words[0])
 	if err != nil {
 		return outcome{}, err

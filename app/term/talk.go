@@ -12,14 +12,19 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/args"
+	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// listing bounds the time that a server has to list its features.
-const listing = 5 * time.Second
+// listing bounds the time that a server has to list its features, and naming that of
+// one that the user names.
+const (
+	listing = 5 * time.Second
+	naming  = 30 * time.Second
+)
 
 // A talk is the shared part of both user interfaces: the workspace and the shown
 // session. It is safe for concurrent use.
@@ -129,13 +134,28 @@ func (t *talk) servers() string {
 	return "the servers are " + strings.Join(names, ", ")
 }
 
+// waitFor waits for the tools of the server in server/tool.
+func (t *talk) waitFor(ctx context.Context, name string) {
+	server, _, _ := strings.Cut(name, "/")
+	s := t.w.Fleet.Get(server)
+	if s == nil {
+		return
+	}
+	if now := s.State(); !now.Usable() && now.Phase != connect.Starting {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, naming)
+	defer stop()
+	_ = t.w.Host.WaitForTools(ctx, server) // without them the tool is unknown, which the caller says
+}
+
 // tool finds a tool by server/tool, by the model's name for it, or by its own
 // name if only one server has it.
 func (t *talk) tool(ctx context.Context, name string) (*host.Tool, error) {
+	server, own, parted := strings.Cut(name, "/")
 	ctx, stop := context.WithTimeout(ctx, listing)
 	defer stop()
 	var found []host.Tool
-	server, own, parted := strings.Cut(name, "/")
 	for _, tool := range t.w.Host.Tools(ctx) {
 		switch {
 		case parted && tool.Server == server && tool.Tool.Name == own, tool.Name == name:
