@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// The ports are none of those that systems give to whoever asks for any (from 32768
-// on with Linux, 49152 elsewhere): until the server starts, and while it is down,
-// another program would get it, or use it for a connection.
+// The ports are below the ephemeral range (from 32768 on Linux, from 49152 elsewhere).
+// The system assigns ports of that range to connections and to listeners on port 0, so
+// another program could get one before the server starts or while it is down.
 const (
 	first = 12_000
 	last  = 32_000

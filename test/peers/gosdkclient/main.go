@@ -182,7 +182,7 @@ func (s *script) cancel(ctx context.Context) (any, error) {
 		giveUp()
 	}()
 	_, err := s.call(given, "slow", map[string]any{"ms": 600_000}, mcp.Meta{"progressToken": "slow-2"})
-	if err == nil || given.Err() == nil { // which error it is, is its business
+	if err == nil || given.Err() == nil { // the SDK chooses the error
 		return nil, fmt.Errorf("the cancelled call ended with %v", err)
 	}
 	return s.text(ctx, "echo", map[string]any{"msg": "alive"})

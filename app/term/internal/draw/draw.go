@@ -106,8 +106,8 @@ func (t *Terminal) Style(adapt func(line string) string) {
 	t.stir()
 }
 
-// Resized says that the terminal was resized, perhaps and back again. What it shows
-// is not known then, and the next frame is drawn in full.
+// Resized says that the terminal was resized, even if it has its old size again. What
+// it shows is not known then, and the next frame is drawn in full.
 func (t *Terminal) Resized() {
 	t.mu.Lock()
 	t.stale = true
